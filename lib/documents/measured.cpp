@@ -106,10 +106,10 @@ void measured_run(A& a, typename A::template Ref<MeasuredRun> x) {
 
 template <typename A>
 void counts(A& a, typename A::template Ref<NodeCounts> x) {
-  const auto pair = [&](const char* key, auto& measured, auto& expected, const std::optional<double>& ratio) {
+  const auto pair = [&](const char* key, auto& each, const Amount& ratio) {
     a.object(key, Layout::Line, [&](A& inner) {
-      inner.amount("measured", measured);
-      inner.amount("static", expected);
+      inner.amount("measured", each.measured);
+      inner.amount("static", each.expected);
       inner.derived("ratio", ratio);
     });
   };
@@ -117,10 +117,10 @@ void counts(A& a, typename A::template Ref<NodeCounts> x) {
   a("nodes", x.nodes);
   a("kernels", x.kernels);
   a("seconds", x.seconds);
-  pair("flops", x.measured_flops, x.static_flops, x.flops_ratio());
-  pair("contraction", x.measured_contraction, x.static_contraction, x.contraction_ratio());
-  pair("bytes", x.measured_bytes, x.static_bytes, x.bytes_ratio());
-  pair("bytes_read", x.measured_read, x.static_read, x.read_ratio());
+  pair("flops", x.flops, x.flops.ratio());
+  pair("contraction", x.contraction, x.contraction_ratio());
+  pair("bytes", x.bytes, x.bytes.ratio());
+  pair("bytes_read", x.bytes_read, x.bytes_read.ratio());
   a("flags", x.flags);
 }
 
@@ -158,23 +158,20 @@ void measured_members(A& a, typename A::template Ref<Measured> x) {
   members::part(a, "join", Layout::Block, x.join, join_of<A>);
 }
 
-std::optional<double> ratio(std::optional<double> a, std::optional<double> b) {
-  return a && b && *b > 0 ? std::optional(*a / *b) : std::nullopt;
-}
-
 }  // namespace
 
-std::optional<double> JoinSummary::share() const {
-  if (!seconds || !joined_seconds || !(*seconds > 0)) return std::nullopt;
-  return *joined_seconds / *seconds;
+Amount plus(const Amount& a, const Amount& b) { return a && b ? Amount(*a + *b) : std::nullopt; }
+Amount ratio(const Amount& a, const Amount& b) { return a && b && *b > 0 ? Amount(*a / *b) : std::nullopt; }
+
+Amount JoinSummary::share() const { return ratio(joined_seconds, seconds); }
+
+Amount NodeCounts::contraction_ratio() const {
+  return contraction.measured.value_or(0) > 0 ? contraction.ratio() : std::nullopt;
 }
 
-std::optional<double> Measured::kernel_seconds() const {
-  double sum = 0;
-  for (const MeasuredKernel& kernel : kernels) {
-    if (!kernel.seconds) return std::nullopt;
-    sum += *kernel.seconds;
-  }
+Amount Measured::kernel_seconds() const {
+  Amount sum = 0;
+  for (const MeasuredKernel& kernel : kernels) sum = plus(sum, kernel.seconds);
   return sum;
 }
 
@@ -206,15 +203,5 @@ Measured load_measured(const std::string& path) {
 }
 
 std::string_view to_string(CountFlag flag) { return kCountFlags[static_cast<std::size_t>(flag)]; }
-
-std::optional<double> NodeCounts::contraction_ratio() const {
-  return measured_contraction.value_or(0) > 0 ? ratio(measured_contraction, static_contraction) : std::nullopt;
-}
-
-std::optional<double> NodeCounts::flops_ratio() const { return ratio(measured_flops, static_flops); }
-
-std::optional<double> NodeCounts::bytes_ratio() const { return ratio(measured_bytes, static_bytes); }
-
-std::optional<double> NodeCounts::read_ratio() const { return ratio(measured_read, static_read); }
 
 }  // namespace pagoda::documents

@@ -7,6 +7,8 @@
 
 #include "pagoda/documents/archive.h"
 #include "embedded.h"
+#include "pagoda/base/cat.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::documents {
 namespace {
@@ -51,25 +53,16 @@ void metrics_members(A& a, typename A::template Ref<ChipMetrics> x) {
   });
 }
 
-bool allowed(const MetricFormula& formula, const std::function<bool(const std::string&)>& has) {
-  return !has || std::all_of(formula.terms.begin(), formula.terms.end(),
-                             [&](const MetricTerm& term) { return has(term.metric); });
-}
-
-bool covers(const std::set<std::string>& collected, const MetricFormula& formula) {
-  return std::all_of(formula.terms.begin(), formula.terms.end(),
-                     [&](const MetricTerm& term) { return collected.contains(term.metric); });
-}
+using Has = std::function<bool(const std::string&)>;
 
 // The first group with the operations of one precision in place of the others.
 MetricGroup quick_group(const ChipMetrics& chip, std::string_view precision) {
-  const MetricQuantity* const wanted = chip.quantity("flops." + std::string(precision));
+  const MetricQuantity* const wanted = chip.quantity(cat("flops.", precision));
   if (wanted == nullptr) {
-    std::string known;
+    std::vector<std::string_view> known;
     for (const MetricQuantity& quantity : chip.quantities)
-      if (const QuantityName name = quantity.name(); name.kind == QuantityKind::Flops)
-        (known += known.empty() ? "" : ", ") += name.of;
-    throw Error("precision \"" + std::string(precision) + "\": " + chip.family + " counts " + known);
+      if (const QuantityName name = quantity.name(); name.kind == QuantityKind::Flops) known.push_back(name.of);
+    throw Error(cat("precision \"", precision, "\": ", chip.family, " counts ", base::joined(known)));
   }
   for (const MetricFormula& formula : wanted->formulas) {
     if (formula.base_passes != 1) continue;
@@ -79,14 +72,12 @@ MetricGroup quick_group(const ChipMetrics& chip, std::string_view precision) {
     for (const MetricTerm& term : formula.terms) group.metrics.push_back(term.metric);
     return group;
   }
-  throw Error("precision \"" + std::string(precision) + "\" does not fit into one pass beside time and bytes on " +
-              chip.family + "; use `mode=rotate` or `mode=exact`");
+  throw Error(cat("precision \"", precision, "\" does not fit into one pass beside time and bytes on ", chip.family,
+                  "; use `mode=rotate` or `mode=exact`"));
 }
 
-std::string why_missing(const MetricQuantity& quantity, MetricMode mode,
-                        const std::function<bool(const std::string&)>& has) {
-  if (std::none_of(quantity.formulas.begin(), quantity.formulas.end(),
-                   [&](const MetricFormula& formula) { return allowed(formula, has); }))
+std::string why_missing(const MetricQuantity& quantity, MetricMode mode, const Has& has) {
+  if (quantity.usable(has) == nullptr)
     return "this device cannot count it (a shared instance of MIG, or another limit that its driver reports)";
   if (mode == MetricMode::Quick) return "does not fit into the one pass of quick; use `mode=rotate` or exact";
   return "needs several passes of one kernel; use `mode=exact`";
@@ -142,46 +133,44 @@ std::span<const ChipMetrics> metric_catalogue() {
   return kCatalogue;
 }
 
-const ChipMetrics& chip_metrics(std::string_view chip) {
-  std::string known;
+const ChipMetrics* find_chip_metrics(std::string_view chip) {
   for (const ChipMetrics& family : metric_catalogue())
-    for (const std::string& name : family.chips) {
-      if (name == chip) return family;
-      known += (known.empty() ? "" : ", ") + name;
-    }
-  throw Error("chip \"" + std::string(chip) + "\" is not in the metric catalogue, which has " + known +
-              "; run pagoda-metrics with a CUPTI that knows it and add the file to data/metrics");
+    if (std::ranges::find(family.chips, chip) != family.chips.end()) return &family;
+  return nullptr;
 }
 
-MetricPlan plan_metrics(const ChipMetrics& chip, MetricMode mode, std::string_view precision,
-                        const std::function<bool(const std::string&)>& has) {
+const ChipMetrics& chip_metrics(std::string_view chip) {
+  if (const ChipMetrics* const found = find_chip_metrics(chip)) return *found;
+  std::vector<std::string> known;
+  for (const ChipMetrics& family : metric_catalogue())
+    known.insert(known.end(), family.chips.begin(), family.chips.end());
+  throw Error(cat("chip \"", chip, "\" is not in the metric catalogue, which has ", base::joined(known),
+                  "; run pagoda-metrics with a CUPTI that knows it and add the file to data/metrics"));
+}
+
+MetricPlan plan_metrics(const ChipMetrics& chip, MetricMode mode, std::string_view precision, const Has& given) {
+  const Has has = given ? given : [](const std::string&) { return true; };
   MetricPlan plan;
+  std::set<std::string> collected;
   for (std::size_t i = 0; i < chip.groups.size(); ++i) {
     if (mode == MetricMode::Quick && i > 0) break;
     if (mode == MetricMode::Rotate && chip.groups[i].passes > 1) continue;
     MetricGroup group = mode == MetricMode::Quick && !precision.empty() ? quick_group(chip, precision) : chip.groups[i];
-    if (has)
-      group.metrics.erase(std::remove_if(group.metrics.begin(), group.metrics.end(),
-                                         [&](const std::string& metric) { return !has(metric); }),
-                          group.metrics.end());
+    std::erase_if(group.metrics, [&](const std::string& metric) { return !has(metric); });
+    collected.insert(group.metrics.begin(), group.metrics.end());
     if (!group.metrics.empty()) plan.groups.push_back(std::move(group));
   }
-  for (const MetricQuantity& quantity : chip.quantities)
-    if (quantity.name().kind == QuantityKind::Peak)
-      for (const MetricFormula& formula : quantity.formulas)
-        if (allowed(formula, has)) {
-          for (const MetricTerm& term : formula.terms) plan.constants.push_back(term.metric);
-          break;
-        }
-  std::set<std::string> collected;
-  for (const MetricGroup& group : plan.groups) collected.insert(group.metrics.begin(), group.metrics.end());
   for (const MetricQuantity& quantity : chip.quantities) {
-    const bool is_told = std::any_of(quantity.formulas.begin(), quantity.formulas.end(),
-                                     [&](const MetricFormula& formula) { return covers(collected, formula); });
-    if (is_told || quantity.name().kind == QuantityKind::Peak) continue;
+    if (quantity.name().kind == QuantityKind::Peak) {
+      if (const MetricFormula* const peak = quantity.usable(has))
+        for (const MetricTerm& term : peak->terms) plan.constants.push_back(term.metric);
+      continue;
+    }
     // Covered by other metrics: bytes.dram is read + write, and L2 misses are not needed if DRAM bytes are counted.
-    if (quantity.id == "bytes.dram" || (quantity.id == "bytes.l2_miss" && chip.quantity("bytes.dram"))) continue;
-    plan.missing.push_back({quantity.id, why_missing(quantity, mode, has)});
+    const bool is_covered =
+        quantity.id == "bytes.dram" || (quantity.id == "bytes.l2_miss" && chip.quantity("bytes.dram"));
+    if (!is_covered && !quantity.usable([&](const std::string& metric) { return collected.contains(metric); }))
+      plan.missing.push_back({quantity.id, why_missing(quantity, mode, has)});
   }
   plan.missing.insert(plan.missing.end(), chip.missing.begin(), chip.missing.end());
   return plan;
@@ -190,17 +179,12 @@ MetricPlan plan_metrics(const ChipMetrics& chip, MetricMode mode, std::string_vi
 std::map<std::string, double> evaluate_metrics(const ChipMetrics& chip, const std::map<std::string, double>& values) {
   std::map<std::string, double> amounts;
   for (const MetricQuantity& quantity : chip.quantities)
-    for (const MetricFormula& formula : quantity.formulas) {
-      const bool is_told = std::all_of(formula.terms.begin(), formula.terms.end(),
-                                       [&](const MetricTerm& term) { return values.contains(term.metric); });
-      if (!is_told) continue;
-      double sum = 0;
-      for (const MetricTerm& term : formula.terms) sum += term.weight * values.at(term.metric);
-      amounts[quantity.id] = sum;
-      break;
+    if (const auto* formula = quantity.usable([&](const std::string& metric) { return values.contains(metric); })) {
+      double& sum = amounts[quantity.id] = 0;
+      for (const MetricTerm& term : formula->terms) sum += term.weight * values.at(term.metric);
     }
-  if (!amounts.contains("bytes.dram") && amounts.contains("bytes.dram_read") && amounts.contains("bytes.dram_write"))
-    amounts["bytes.dram"] = amounts["bytes.dram_read"] + amounts["bytes.dram_write"];
+  if (const Amount both = plus(amount(amounts, "bytes.dram_read"), amount(amounts, "bytes.dram_write")))
+    amounts.try_emplace("bytes.dram", *both);
   return amounts;
 }
 

@@ -47,8 +47,8 @@ documents::Measured sample() {
   documents::NodeCounts counts;
   counts.nodes = {3, 4};
   counts.kernels = {0};
-  counts.measured_contraction = 137438953472.0;
-  counts.static_contraction = 68719476736.0;
+  counts.contraction.measured = 137438953472.0;
+  counts.contraction.expected = 68719476736.0;
   counts.flags = {documents::CountFlag::Incomplete, documents::CountFlag::ExtraWork};
   m.join->counts = {counts};
   return m;
@@ -66,7 +66,7 @@ TEST_CASE("a measurement reads back as written and fits its schema") {
   CHECK(back.join->share().value() == 0.5);
   REQUIRE(back.join->counts.size() == 1);
   CHECK(back.join->counts[0].contraction_ratio() == 2);
-  CHECK(!back.join->counts[0].flops_ratio());
+  CHECK(!back.join->counts[0].flops.ratio());
   CHECK(back.join->counts[0].flags == sample().join->counts[0].flags);
   test::check_schema(text, "measured");
 }

@@ -51,9 +51,7 @@ bool recognises_tensorrt(std::string_view head) {
   return head.front() == '[' && (has(head, "\"timeMs\"") || has(head, "\"averageMs\""));
 }
 
-bool recognises_measured(std::string_view head) {
-  return head.front() == '{' && has(head, "\"pagoda.measured/1\"");
-}
+bool recognises_measured(std::string_view head) { return head.front() == '{' && has(head, "\"pagoda.measured/1\""); }
 
 bool recognises_kineto(std::string_view head) {
   if (head.front() == '[') return has(head, "\"cpu_op\"") || has(head, "\"cuda_runtime\"");

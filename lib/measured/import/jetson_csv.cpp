@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "import/csv_table.h"
 #include "import/formats.h"
-#include "pagoda/base/csv_reader.h"
+#include "import/runs.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/fail.h"
 #include "pagoda/base/text.h"
 
@@ -24,33 +26,15 @@ struct JetsonRow {
   double cores = 0, cpu_hz = 0, gpu_hz = 0, mem_hz = 0, batch = 0, seconds = 0, watts = 0;
 };
 
-class Header {
- public:
-  Header(const std::vector<std::string>& names, const std::string& place) : place_(place) {
-    for (const std::string& name : names) names_.push_back(base::lower(name));
-  }
-
-  std::size_t column(std::string_view beginning) const {
-    for (std::size_t i = 0; i < names_.size(); ++i)
-      if (names_[i].starts_with(beginning)) return i;
-    base::fail(place_, "has no column \"" + std::string(beginning) +
-                           "\"; expected cores, cpu, gpu, mem, observed_time(ms/batch), bs, observed_power(W)");
-  }
-
-  // The factor that converts a column's numbers to SI units, from the unit in brackets; `without` if there is none.
-  double scale(std::size_t column, const std::map<std::string, double>& units, double without) const {
-    const std::string& name = names_[column];
-    const std::size_t open = name.find('(');
-    if (open == std::string::npos) return without;
-    const auto found = units.find(name.substr(open + 1, name.find_first_of("/)", open) - open - 1));
-    if (found == units.end()) base::fail(place_, "column \"" + name + "\" is in a unit that is not known");
-    return found->second;
-  }
-
- private:
-  std::vector<std::string> names_;
-  std::string place_;
-};
+// The factor that converts a column's numbers to SI units, from the unit in brackets; `without` if there is none.
+double scale(const CsvTable& table, std::size_t column, const std::map<std::string, double>& units, double without) {
+  const std::string& name = table.names[column];
+  const std::size_t open = name.find('(');
+  if (open == std::string::npos) return without;
+  const auto found = units.find(name.substr(open + 1, name.find_first_of("/)", open) - open - 1));
+  if (found == units.end()) base::fail(table.place(), cat("column \"", name, "\" is in a unit that is not known"));
+  return found->second;
+}
 
 double hertz(double printed) {
   if (printed >= 1e8) return printed;
@@ -80,29 +64,31 @@ void mark_outliers(const std::vector<JetsonRow>& rows, std::vector<documents::Me
 }  // namespace
 
 documents::Measured import_jetson(std::string_view text, std::string_view subject, const ImportOptions& /*options*/) {
-  base::CsvReader reader(text, subject);
-  std::vector<std::string> cells;
-  do {
-    if (!reader.next(cells)) base::fail(subject, "has no header");
-  } while (cells.front().starts_with('#'));
-  const Header header(cells, reader.place());
-  const std::size_t cores = header.column("cores"), cpu = header.column("cpu"), gpu = header.column("gpu"),
-                    mem = header.column("mem"), time = header.column("observed_time"), batch = header.column("bs"),
-                    power = header.column("observed_power");
-  const std::size_t width = cells.size();
-  const double second = header.scale(time, {{"ms", kMillisecond}, {"s", 1.0}, {"us", 1e-6}}, kMillisecond);
-  const double watt = header.scale(power, {{"w", 1.0}, {"mw", kMilliwatt}}, 1.0);
+  CsvTable table(
+      text, subject, [](const CsvTable::Row& row) { return !row.front().starts_with('#'); }, "has no header");
+  for (std::string& name : table.names) name = base::lower(name);
+  const auto column = [&](std::string_view beginning) {
+    const auto found = std::find_if(table.names.begin(), table.names.end(),
+                                    [&](const std::string& name) { return name.starts_with(beginning); });
+    if (found == table.names.end())
+      base::fail(table.place(),
+                 cat("has no column \"", beginning,
+                     "\"; expected cores, cpu, gpu, mem, observed_time(ms/batch), bs, observed_power(W)"));
+    return static_cast<std::size_t>(found - table.names.begin());
+  };
+  const std::size_t cores = column("cores"), cpu = column("cpu"), gpu = column("gpu"), mem = column("mem"),
+                    time = column("observed_time"), batch = column("bs"), power = column("observed_power");
+  const double second = scale(table, time, {{"ms", kMillisecond}, {"s", 1.0}, {"us", kMicrosecond}}, kMillisecond);
+  const double watt = scale(table, power, {{"w", 1.0}, {"mw", kMilliwatt}}, 1.0);
 
   documents::Measured measured;
   measured.source = "jetson";
   std::vector<JetsonRow> rows;
-  while (reader.next(cells)) {
-    if (cells.size() < width)
-      base::fail(reader.place(), "has " + std::to_string(cells.size()) + " cells, expected " + std::to_string(width));
-    const auto value = [&](std::size_t column) {
-      const std::optional<double> number = base::printed_number(cells[column]);
+  while (table.next()) {
+    const auto value = [&](std::size_t at) {
+      const std::optional<double> number = base::printed_number(table.row[at]);
       if (!number || !(*number > 0) || *number > 1e15)
-        base::fail(reader.place(), "\"" + cells[column] + "\" is not a positive number");
+        base::fail(table.place(), cat("\"", table.row[at], "\" is not a positive number"));
       return *number;
     };
     const JetsonRow row{value(cores), hertz(value(cpu)),    hertz(value(gpu)),  hertz(value(mem)),
@@ -119,11 +105,11 @@ documents::Measured import_jetson(std::string_view text, std::string_view subjec
     measured.runs.push_back(std::move(run));
     rows.push_back(row);
   }
-  if (rows.empty()) base::fail(subject, "holds no row below its header");
+  if (rows.empty()) table.fail("holds no row below its header");
   mark_outliers(rows, measured.runs);
-  measured.missing.push_back({"kernels", "the table holds whole batches alone"});
-  measured.missing.push_back({"tool", "the table does not name it"});
-  measured.missing.push_back({"device", "the table does not name it"});
+  add_missing(measured, {{"kernels", "the table holds whole batches alone"},
+                         {"tool", "the table does not name it"},
+                         {"device", "the table does not name it"}});
   return measured;
 }
 

@@ -13,6 +13,7 @@
 
 #include "import/formats.h"
 #include "import/runs.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
 
 namespace pagoda::measured::import {
@@ -71,7 +72,7 @@ std::string detail_of(const JsonField& arguments, Kind kind) {
   if (kind == Kind::Op) return printed(arguments, "Input Dims");
   if (kind == Kind::Kernel) {
     const std::string grid = printed(arguments, "grid"), block = printed(arguments, "block");
-    return grid.empty() ? "" : "grid " + grid + ", block " + block;
+    return grid.empty() ? "" : cat("grid ", grid, ", block ", block);
   }
   return "";
 }
@@ -172,9 +173,7 @@ class Rows {
     rows_.add(key + std::to_string(occurrence), kernel, run, {event.duration * kMicrosecond});
   }
 
-  void finish(std::size_t first, std::size_t last, documents::Measured& measured) {
-    std::move(rows_).finish(first, last, measured);
-  }
+  void finish(documents::Measured& measured) { std::move(rows_).finish(measured); }
 
  private:
   const Trace& trace_;
@@ -209,7 +208,7 @@ std::vector<Pick> picks_of(Trace& trace, documents::Measured& measured) {
                                               : Pick{kernel, found->second.first, found->second.second});
     }
     if (unlinked > 0)
-      measured.notes.push_back(std::to_string(unlinked) + " kernels have no launch in the trace; they carry no range");
+      measured.notes.push_back(cat(unlinked, " kernels have no launch in the trace; they carry no range"));
     measured.notes.push_back("operators of the CPU are left out: the trace holds kernels of a GPU");
   }
   std::stable_sort(picks.begin(), picks.end(), [](const Pick& a, const Pick& b) { return a.launched < b.launched; });
@@ -221,17 +220,6 @@ std::string device_of(const JsonField& rest) {
   if (!devices || !devices->value().is_array()) return "";
   const std::vector<JsonField> all = devices->array();
   return all.empty() || !all.front().value().is_object() ? "" : all.front().text("name");
-}
-
-void require_equal_runs(const std::vector<Pick>& picks, std::size_t per_run, const Trace& trace,
-                        std::string_view subject) {
-  for (std::size_t i = per_run; i < picks.size(); ++i) {
-    const std::string &now = trace.texts[picks[i].event.name], &before = trace.texts[picks[i % per_run].event.name];
-    if (now != before)
-      base::fail(subject, "launch " + std::to_string(i % per_run + 1) + " of run " + std::to_string(i / per_run + 1) +
-                              " is \"" + now + "\", of run 1 \"" + before +
-                              "\"; the runs differ, so give another number of runs");
-  }
 }
 
 }  // namespace
@@ -252,15 +240,11 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
     base::fail(subject, "holds no operator and no kernel with a time; profile with activities CPU or CUDA");
 
   const bool has_steps = !trace.steps.empty();
-  const auto runs =
-      has_steps ? trace.steps.size() : static_cast<std::size_t>(std::max<std::int64_t>(1, options.runs.value_or(1)));
-  if (picks.size() % runs != 0 && !has_steps)
-    base::fail(subject, "holds " + std::to_string(picks.size()) + " launches, which are not " + std::to_string(runs) +
-                            " equal runs");
-  const std::size_t per_run = std::max<std::size_t>(1, picks.size() / runs);
-  if (!has_steps) require_equal_runs(picks, per_run, trace, subject);
-  measured.warmup = warmup_runs(static_cast<std::int64_t>(runs), options);
-  measured.repeats = static_cast<std::int64_t>(runs) - measured.warmup;
+  const std::size_t per_run =
+      has_steps ? 0 : launches_per_run(picks.size(), options, subject, "launch", [&](std::size_t i) {
+        return std::pair<std::string_view, std::string_view>(trace.texts[picks[i].event.name], "");
+      });
+  set_runs(has_steps ? trace.steps.size() : picks.size() / per_run, options.warmup, measured);
 
   Rows rows(trace);
   std::size_t outside = 0;
@@ -275,28 +259,24 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
       outside_microseconds += picks[i].event.duration;
     }
   }
-  rows.finish(static_cast<std::size_t>(measured.warmup), runs, measured);
+  rows.finish(measured);
 
   if (has_steps) {
-    std::vector<double> totals;
-    for (std::size_t i = static_cast<std::size_t>(measured.warmup); i < trace.steps.size(); ++i)
-      totals.push_back(trace.steps[i].duration * kMicrosecond);
-    const Summary summary = summarize(totals);
-    measured.seconds = summary.median;
-    if (totals.size() > 1) measured.spread = summary.spread;
+    std::vector<double> seconds;
+    for (const Event& step : trace.steps) seconds.push_back(step.duration * kMicrosecond);
+    set_run_seconds(std::move(seconds), measured);
   } else {
-    measured.missing.push_back({"seconds", "the trace has no ProfilerStep range; call profiler.step() after each run"});
+    add_missing(measured, {{"seconds", "the trace has no ProfilerStep range; call profiler.step() after each run"}});
   }
   if (outside > 0)
-    measured.notes.push_back(std::to_string(outside) + " launches of together " +
-                             std::to_string(static_cast<std::int64_t>(outside_microseconds)) +
-                             " us lie outside every ProfilerStep range and were left out");
+    measured.notes.push_back(cat(outside, " launches of together ", static_cast<std::int64_t>(outside_microseconds),
+                                 " us lie outside every ProfilerStep range and were left out"));
   if (trace.without_time > 0)
-    measured.notes.push_back(std::to_string(trace.without_time) + " events have no time and were left out");
-  measured.missing.push_back({"flops", "torch.profiler counts none in hardware"});
-  measured.missing.push_back({"bytes", "torch.profiler counts no traffic"});
-  measured.missing.push_back({"energy", "torch.profiler measures no energy"});
-  if (measured.device.empty()) measured.missing.push_back({"device", "the trace names no GPU"});
+    measured.notes.push_back(cat(trace.without_time, " events have no time and were left out"));
+  add_missing(measured, {{"flops", "torch.profiler counts none in hardware"},
+                         {"bytes", "torch.profiler counts no traffic"},
+                         {"energy", "torch.profiler measures no energy"}});
+  if (measured.device.empty()) add_missing(measured, {{"device", "the trace names no GPU"}});
   return measured;
 }
 

@@ -5,16 +5,13 @@
 #include <array>
 #include <vector>
 
+#include "pagoda/base/cat.h"
+
 namespace pagoda::measured::import {
 namespace {
 
+using documents::amount;
 using Metrics = std::map<std::string, double>;
-
-std::optional<double> metric_value(const Metrics& metrics, const std::string& name) {
-  const auto found = metrics.find(name);
-  if (found == metrics.end()) return std::nullopt;
-  return found->second;
-}
 
 constexpr std::string_view kTime = "gpu__time_duration.sum";
 constexpr std::array<std::string_view, 4> kTimes = {kTime, "gpu__time_duration.avg",
@@ -23,20 +20,26 @@ constexpr std::string_view kClock = "smsp__cycles_elapsed.avg.per_second";
 
 std::optional<double> seconds(const Metrics& metrics) {
   for (const std::string_view name : kTimes)
-    if (const auto found = metric_value(metrics, std::string(name))) return found;
+    if (const auto found = amount(metrics, std::string(name))) return found;
   return std::nullopt;
+}
+
+std::optional<double> times(const std::optional<double>& a, const std::optional<double>& b) {
+  return a && b ? std::optional(*a * *b) : std::nullopt;
 }
 
 // X.sum, else its rate: X.sum.per_second · time.
 std::optional<double> total(const Metrics& metrics, const std::string& base) {
-  if (const auto sum = metric_value(metrics, base + ".sum")) return sum;
-  const auto rate = metric_value(metrics, base + ".sum.per_second"), time = seconds(metrics);
-  if (rate && time) return *rate * *time;
-  return std::nullopt;
+  const auto sum = amount(metrics, base + ".sum");
+  return sum ? sum : times(amount(metrics, base + ".sum.per_second"), seconds(metrics));
+}
+// The same by the first of two names that gives a number.
+std::optional<double> total(const Metrics& metrics, const std::string& base, const std::string& other) {
+  const auto found = total(metrics, base);
+  return found ? found : total(metrics, other);
 }
 
-// Scalar operations
-// -----------------------------------------------------------------------------------------------------
+// Scalar operations --------------------------------------------------------------------------------------------------
 
 struct Scalar {
   std::string_view precision, letter;
@@ -48,15 +51,13 @@ constexpr std::array<std::string_view, 2> kUnits = {"sm", "smsp"};
 // Number of thread executions of an instruction: its sum, else rate per cycle · cycles per second · time, as collected
 // by ncu's roofline sections; ncu's derived metric for FMAs is twice that rate.
 std::optional<double> executions(const Metrics& metrics, const std::string& op) {
-  for (const std::string_view unit : kUnits) {
-    const std::string base = std::string(unit) + "__sass_thread_inst_executed_op_" + op + "_pred_on";
-    if (const auto sum = metric_value(metrics, base + ".sum")) return sum;
-  }
-  const auto clock = metric_value(metrics, std::string(kClock)), time = seconds(metrics);
-  if (!clock || !time) return std::nullopt;
-  const std::string base = "smsp__sass_thread_inst_executed_op_" + op + "_pred_on";
-  if (const auto rate = metric_value(metrics, base + ".sum.per_cycle_elapsed")) return *rate * *clock * *time;
-  if (const auto twice = metric_value(metrics, "derived__" + base + "_x2")) return *twice / 2 * *clock * *time;
+  const std::string of = cat("__sass_thread_inst_executed_op_", op, "_pred_on");
+  for (const std::string_view unit : kUnits)
+    if (const auto sum = amount(metrics, cat(unit, of, ".sum"))) return sum;
+  const auto clock = amount(metrics, std::string(kClock)), time = seconds(metrics);
+  if (const auto rate = amount(metrics, cat("smsp", of, ".sum.per_cycle_elapsed")))
+    return times(times(rate, clock), time);
+  if (const auto twice = amount(metrics, cat("derived__smsp", of, "_x2"))) return times(times(*twice / 2, clock), time);
   return std::nullopt;
 }
 
@@ -78,8 +79,7 @@ void add_scalars(const Metrics& metrics, LaunchSample& sample) {
   }
 }
 
-// Tensor cores
-// ----------------------------------------------------------------------------------------------------------
+// Tensor cores -------------------------------------------------------------------------------------------------------
 
 constexpr std::string_view kTensor = "sm__ops_path_tensor_", kSum = ".sum";
 // ncu's roofline sections collect operations as rates, which time and clock convert to counts.
@@ -145,11 +145,10 @@ bool has_plain_twin(const Metrics& metrics, std::string name) {
 // The count from a rate of tensor operations; empty if time or clock was not collected.
 std::optional<double> from_rate(const Metrics& metrics, const std::string& name, double rate) {
   const auto time = seconds(metrics);
-  if (!time) return std::nullopt;
-  if (name.ends_with(kPerSecond)) return rate * *time;
-  auto clock = metric_value(metrics, std::string(kSmClock));
-  if (!clock) clock = metric_value(metrics, std::string(kClock));
-  return clock ? std::optional(rate * *clock * *time) : std::nullopt;
+  if (name.ends_with(kPerSecond)) return times(rate, time);
+  auto clock = amount(metrics, std::string(kSmClock));
+  if (!clock) clock = amount(metrics, std::string(kClock));
+  return times(times(rate, clock), time);
 }
 
 // The metrics of tensor operations as sums: collected ones, else converted from rates.
@@ -198,23 +197,21 @@ void add_tensor_cores(const Metrics& collected, LaunchSample& sample) {
   }
 }
 
-// Bytes
-// -----------------------------------------------------------------------------------------------------------------
+// Bytes --------------------------------------------------------------------------------------------------------------
 
 constexpr double kSectorBytes = 32;
 
 void add_bytes(const Metrics& metrics, LaunchSample& sample) {
   documents::LevelBytes& bytes = sample.bytes;
-  bytes.dram_read = total(metrics, "dram__bytes_read");
-  if (!bytes.dram_read) bytes.dram_read = total(metrics, "dram__bytes_op_read");  // consumer Blackwell's name
-  bytes.dram_write = total(metrics, "dram__bytes_write");
-  if (!bytes.dram_write) bytes.dram_write = total(metrics, "dram__bytes_op_write");
+  // Consumer Blackwell has the second names.
+  bytes.dram_read = total(metrics, "dram__bytes_read", "dram__bytes_op_read");
+  bytes.dram_write = total(metrics, "dram__bytes_write", "dram__bytes_op_write");
   bytes.dram = total(metrics, "dram__bytes");
-  if (!bytes.dram && bytes.dram_read && bytes.dram_write) bytes.dram = *bytes.dram_read + *bytes.dram_write;
+  bytes.dram = bytes.all_dram();
   // Sectors from the L1s only, else all sectors, which include traffic between the two halves of a split L2.
-  if (const auto sectors = total(metrics, "lts__t_sectors_srcunit_tex")) bytes.l2 = *sectors * kSectorBytes;
+  bytes.l2 = times(total(metrics, "lts__t_sectors_srcunit_tex"), kSectorBytes);
   if (!bytes.l2) bytes.l2 = total(metrics, "lts__t_bytes");
-  if (const auto sectors = total(metrics, "lts__t_sectors"); !bytes.l2 && sectors) bytes.l2 = *sectors * kSectorBytes;
+  if (!bytes.l2) bytes.l2 = times(total(metrics, "lts__t_sectors"), kSectorBytes);
   bytes.l1 = total(metrics, "l1tex__t_bytes");
   bytes.shared = total(metrics, "sm__sass_data_bytes_mem_shared");
 }
@@ -246,8 +243,8 @@ bool is_used_metric(std::string_view metric) {
 
 bool is_tensor_kernel(std::string_view name) {
   // Names that CUTLASS, cuBLAS and cuDNN use for instruction shapes ("s16816gemm", "h884cudnn") and warp groups.
-  for (const char* part : {"tensorop", "tensor_op", "hmma", "imma", "wgmma", "tcgen05", "16816", "1688", "884gemm", "884cudnn",
-                           "64x64x16", "xmma_gemm", "xmma_fprop"})
+  for (const char* part : {"tensorop", "tensor_op", "hmma", "imma", "wgmma", "tcgen05", "16816", "1688", "884gemm",
+                           "884cudnn", "64x64x16", "xmma_gemm", "xmma_fprop"})
     if (name.find(part) != std::string_view::npos) return true;
   return false;
 }
@@ -277,8 +274,7 @@ std::optional<double> unit_scale(std::string_view unit) {
 bool is_used_metric(std::string_view metric, const documents::ChipMetrics& chip) {
   if (is_used_metric(metric)) return true;
   for (const documents::MetricQuantity& quantity : chip.quantities) {
-    const documents::QuantityKind kind = quantity.name().kind;
-    if (kind != documents::QuantityKind::Flops && kind != documents::QuantityKind::Bytes) continue;
+    if (!quantity.is_amount()) continue;
     for (const documents::MetricFormula& formula : quantity.formulas)
       for (const documents::MetricTerm& term : formula.terms)
         if (term.metric == metric) return true;
@@ -286,32 +282,26 @@ bool is_used_metric(std::string_view metric, const documents::ChipMetrics& chip)
   return false;
 }
 
-LaunchSample sample_of(const std::map<std::string, double>& metrics, const documents::ChipMetrics& chip) {
+LaunchSample sample_of_amounts(const std::map<std::string, double>& amounts, const documents::ChipMetrics& chip) {
   LaunchSample sample;
+  sample.seconds = amount(amounts, "seconds");
+  for (const documents::MetricQuantity& quantity : chip.quantities)
+    if (const documents::QuantityName name = quantity.name(); name.kind == documents::QuantityKind::Flops)
+      sample.flops[std::string(name.of)] = amount(amounts, quantity.id);
+  for (const documents::LevelField& level : documents::kLevels)
+    sample.bytes.*level.bytes = amount(amounts, cat("bytes.", level.name));
+  return sample;
+}
+
+LaunchSample sample_of(const std::map<std::string, double>& metrics, const documents::ChipMetrics& chip) {
+  LaunchSample sample = sample_of_amounts(documents::evaluate_metrics(chip, metrics), chip);
+  // Weights convert CUPTI's units to SI; ncu's base units, converted on reading, differ only for time.
   sample.seconds = seconds(metrics);
-  // Weights convert CUPTI's units to SI; ncu's base units, converted on reading, differ only for time, which is read
-  // above.
-  const std::map<std::string, double> amounts = documents::evaluate_metrics(chip, metrics);
-  const auto amount = [&](const std::string& id) {
-    const auto found = amounts.find(id);
-    return found == amounts.end() ? std::nullopt : std::optional<double>(found->second);
-  };
-  bool has_flops = false;
-  for (const documents::MetricQuantity& quantity : chip.quantities) {
-    const documents::QuantityName name = quantity.name();
-    if (name.kind != documents::QuantityKind::Flops) continue;
-    const std::optional<double> flops = amount(quantity.id);
-    sample.flops[std::string(name.of)] = flops;
-    has_flops = has_flops || flops;
-  }
-  if (!has_flops) sample.flops.clear();
+  if (std::none_of(sample.flops.begin(), sample.flops.end(), [](const auto& each) { return each.second.has_value(); }))
+    sample.flops.clear();
   // The catalogue's formulas do not include the rates of ncu's sections.
   for (const auto& [precision, flops] : sample_of(metrics).flops)
     if (auto& known = sample.flops[precision]; !known) known = flops;
-  documents::LevelBytes& bytes = sample.bytes;
-  for (const documents::LevelField& level : documents::kLevels)
-    bytes.*level.bytes = amount(std::string("bytes.") + level.name);
-  if (!bytes.dram && bytes.dram_read && bytes.dram_write) bytes.dram = *bytes.dram_read + *bytes.dram_write;
   return sample;
 }
 

@@ -30,6 +30,9 @@ LaunchSample sample_of(const std::map<std::string, double>& metrics);
 bool is_used_metric(std::string_view metric, const documents::ChipMetrics& chip);
 LaunchSample sample_of(const std::map<std::string, double>& metrics, const documents::ChipMetrics& chip);
 
+// `amounts`: by quantity of the catalogue.
+LaunchSample sample_of_amounts(const std::map<std::string, double>& amounts, const documents::ChipMetrics& chip);
+
 // Whether a kernel's name indicates that it uses tensor cores.
 bool is_tensor_kernel(std::string_view name);
 

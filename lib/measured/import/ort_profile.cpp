@@ -8,6 +8,7 @@
 
 #include "import/formats.h"
 #include "import/runs.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
 
 namespace pagoda::measured::import {
@@ -176,9 +177,7 @@ documents::Measured import_ort(std::string_view text, std::string_view subject, 
   documents::Measured measured;
   measured.source = "onnxruntime";
   measured.tool = "ONNX Runtime";
-  const auto runs = std::max<std::int64_t>(1, static_cast<std::int64_t>(profile.runs.size()));
-  measured.warmup = warmup_runs(runs, options);
-  measured.repeats = runs - measured.warmup;
+  set_runs(profile.runs.size(), options.warmup, measured);
 
   KernelRows rows;
   std::size_t outside = 0;
@@ -198,28 +197,25 @@ documents::Measured import_ort(std::string_view text, std::string_view subject, 
     const std::int64_t own = node.gpu >= 0 ? node.gpu : std::max<std::int64_t>(0, node.duration - node.in_body);
     rows.add(key, kernel, static_cast<std::size_t>(run), {static_cast<double>(own) * kMicrosecond});
   }
-  std::move(rows).finish(static_cast<std::size_t>(measured.warmup), static_cast<std::size_t>(runs), measured);
+  std::move(rows).finish(measured);
 
   if (!profile.runs.empty()) {
-    std::vector<double> totals;
-    for (std::size_t i = static_cast<std::size_t>(measured.warmup); i < profile.runs.size(); ++i)
-      totals.push_back(static_cast<double>(profile.runs[i].duration) * kMicrosecond);
-    const Summary summary = summarize(totals);
-    measured.seconds = summary.median;
-    if (totals.size() > 1) measured.spread = summary.spread;
+    std::vector<double> seconds;
+    for (const RunEvent& run : profile.runs) seconds.push_back(static_cast<double>(run.duration) * kMicrosecond);
+    set_run_seconds(std::move(seconds), measured);
   } else {
-    measured.missing.push_back({"seconds", "the profile has no model_run event; all of it is taken as one run"});
+    add_missing(measured, {{"seconds", "the profile has no model_run event; all of it is taken as one run"}});
   }
   if (outside > 0)
-    measured.notes.push_back(std::to_string(outside) + " executions of nodes lie outside every run and were left out");
+    measured.notes.push_back(cat(outside, " executions of nodes lie outside every run and were left out"));
   if (profile.gpu_kernels > 0)
-    measured.notes.push_back(
+    measured.notes.emplace_back(
         "a node with kernels on a GPU takes the sum of their times; they are the ones that follow it in the file");
-  measured.notes.push_back("ONNX Runtime rounds to microseconds");
-  measured.missing.push_back({"flops", "ONNX Runtime counts no operations"});
-  measured.missing.push_back({"bytes", "ONNX Runtime counts no traffic"});
-  measured.missing.push_back({"energy", "ONNX Runtime measures no energy"});
-  measured.missing.push_back({"device", "the profile does not name it"});
+  measured.notes.emplace_back("ONNX Runtime rounds to microseconds");
+  add_missing(measured, {{"flops", "ONNX Runtime counts no operations"},
+                         {"bytes", "ONNX Runtime counts no traffic"},
+                         {"energy", "ONNX Runtime measures no energy"},
+                         {"device", "the profile does not name it"}});
   return measured;
 }
 

@@ -4,48 +4,68 @@
 #include <algorithm>
 #include <numeric>
 
+#include "pagoda/base/cat.h"
+#include "pagoda/base/fail.h"
 #include "pagoda/base/statistics.h"
 
 namespace pagoda::measured::import {
 namespace {
 
-// The sum is unknown if either term is.
-std::optional<double> plus(const std::optional<double>& a, const std::optional<double>& b) {
-  if (!a || !b) return std::nullopt;
-  return *a + *b;
-}
-
-std::optional<double> divided(const std::optional<double>& value, double by) {
-  if (!value) return std::nullopt;
-  return *value / by;
-}
+using documents::plus;
 
 void accumulate(LaunchSample& sum, const LaunchSample& sample) {
   sum.seconds = plus(sum.seconds, sample.seconds);
   for (const documents::LevelField& level : documents::kLevels)
     sum.bytes.*level.bytes = plus(sum.bytes.*level.bytes, sample.bytes.*level.bytes);
-  for (auto& [precision, flops] : sum.flops)
-    if (!sample.flops.contains(precision)) flops = std::nullopt;
-  for (const auto& [precision, flops] : sample.flops) {
-    const auto found = sum.flops.find(precision);
-    if (found == sum.flops.end())
-      sum.flops[precision] = std::nullopt;
-    else
-      found->second = plus(found->second, flops);
-  }
+  for (auto& [precision, flops] : sum.flops) flops = plus(flops, documents::amount(sample.flops, precision));
+  for (const auto& [precision, flops] : sample.flops) sum.flops.try_emplace(precision);
 }
 
-}  // namespace
-
+struct Summary {
+  double median = 0;
+  documents::Spread spread;
+};
 Summary summarize(const std::vector<double>& samples) {
   const base::Summary summary = base::summarize(samples);
   const double mean = std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(summary.n);
   return {summary.median, {summary.min, summary.max, mean, static_cast<std::int64_t>(summary.n)}};
 }
 
-std::int64_t warmup_runs(std::int64_t runs, const ImportOptions& options) {
-  const std::int64_t asked = options.warmup.value_or(runs >= 3 ? 1 : 0);
-  return std::clamp<std::int64_t>(asked, 0, std::max<std::int64_t>(0, runs - 1));
+}  // namespace
+
+void set_runs(std::size_t runs, const std::optional<std::int64_t>& warmup, documents::Measured& measured) {
+  const auto all = static_cast<std::int64_t>(std::max<std::size_t>(1, runs));
+  measured.warmup = std::clamp<std::int64_t>(warmup.value_or(all >= 3 ? 1 : 0), 0, all - 1);
+  measured.repeats = all - measured.warmup;
+}
+
+void set_run_seconds(std::vector<double> seconds, documents::Measured& measured) {
+  seconds.erase(seconds.begin(), seconds.begin() + measured.warmup);
+  const Summary summary = summarize(seconds);
+  measured.seconds = summary.median;
+  if (seconds.size() > 1) measured.spread = summary.spread;
+}
+
+std::size_t launches_per_run(std::size_t launches, const ImportOptions& options, std::string_view subject,
+                             std::string_view noun,
+                             const std::function<std::pair<std::string_view, std::string_view>(std::size_t)>& launch) {
+  const auto runs = static_cast<std::size_t>(std::max<std::int64_t>(1, options.runs.value_or(1)));
+  if (launches % runs != 0)
+    base::fail(subject, cat("holds ", launches, " ", noun, "es, which are not ", runs, " equal runs"));
+  const std::size_t per_run = launches / runs;
+  for (std::size_t i = per_run; i < launches; ++i)
+    if (const auto now = launch(i), before = launch(i % per_run); now != before)
+      base::fail(subject, cat(noun, " ", i % per_run + 1, " of run ", i / per_run + 1, " is \"", now.first,
+                              "\", of run 1 \"", before.first, "\"; the runs differ, so give another number of runs"));
+  return per_run;
+}
+
+void add_missing(documents::Measured& measured, std::initializer_list<documents::Missing> missing) {
+  measured.missing.insert(measured.missing.end(), missing);
+}
+
+void note_one_run(documents::Measured& measured) {
+  measured.notes.emplace_back("the file does not say how many runs of the model it holds; it is taken as one");
 }
 
 void KernelRows::add(const std::string& key, const documents::MeasuredKernel& kernel, std::size_t run,
@@ -63,7 +83,9 @@ void KernelRows::add(const std::string& key, const documents::MeasuredKernel& ke
   accumulate(sum->sample, sample);
 }
 
-void KernelRows::finish(std::size_t first, std::size_t last, documents::Measured& measured) && {
+void KernelRows::finish(documents::Measured& measured) && {
+  const auto first = static_cast<std::size_t>(measured.warmup),
+             last = first + static_cast<std::size_t>(measured.repeats);
   std::size_t uneven = 0;
   for (Row& row : rows_) {
     std::erase_if(row.sums, [&](const Sum& sum) { return sum.run < first || sum.run >= last; });
@@ -83,15 +105,17 @@ void KernelRows::finish(std::size_t first, std::size_t last, documents::Measured
       kernel.seconds = times.median;
       if (last - first > 1) kernel.spread = times.spread;
     }
-    const auto runs = static_cast<double>(last - first);
-    for (auto& [precision, flops] : total.flops) kernel.flops[precision] = divided(flops, runs);
+    const auto mean = [&](const std::optional<double>& sum) {
+      return sum ? std::optional(*sum / static_cast<double>(last - first)) : std::nullopt;
+    };
+    for (const auto& [precision, flops] : total.flops) kernel.flops[precision] = mean(flops);
     for (const documents::LevelField& level : documents::kLevels)
-      kernel.bytes.*level.bytes = divided(total.bytes.*level.bytes, runs);
+      kernel.bytes.*level.bytes = mean(total.bytes.*level.bytes);
     measured.kernels.push_back(std::move(kernel));
   }
   if (uneven > 0)
-    measured.notes.push_back(std::to_string(uneven) +
-                             " kernels were launched differently often in the runs; their numbers are medians");
+    measured.notes.push_back(
+        cat(uneven, " kernels were launched differently often in the runs; their numbers are medians"));
 }
 
 }  // namespace pagoda::measured::import

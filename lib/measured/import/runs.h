@@ -3,10 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "pagoda/documents/measured.h"
@@ -14,16 +18,20 @@
 
 namespace pagoda::measured::import {
 
-struct Summary {
-  double median = 0;
-  documents::Spread spread;
-};
-// Needs at least one sample.
-Summary summarize(const std::vector<double>& samples);
+// Sets how many of the runs in the source count and how many are skipped at its start: as requested (at most all but
+// one), else 1 of three or more, since the first run includes allocation and cold caches.
+void set_runs(std::size_t runs, const std::optional<std::int64_t>& warmup, documents::Measured& measured);
+// Sets the median and the spread of whole runs from the seconds of each run in the source.
+void set_run_seconds(std::vector<double> seconds, documents::Measured& measured);
 
-// Number of runs to skip at the start: as requested (at most all but one), else 1 of three or more, since the first run
-// includes allocation and cold caches.
-std::int64_t warmup_runs(std::int64_t runs, const ImportOptions& options);
+// Splits a list of launches into the number of equal runs that `options` states, and returns the launches of one run.
+// `launch` gives the name and the ranges of a launch. Throws Error if the runs differ; `noun` is "launch".
+std::size_t launches_per_run(std::size_t launches, const ImportOptions& options, std::string_view subject,
+                             std::string_view noun,
+                             const std::function<std::pair<std::string_view, std::string_view>(std::size_t)>& launch);
+
+void add_missing(documents::Measured& measured, std::initializer_list<documents::Missing> missing);
+void note_one_run(documents::Measured& measured);  // that a file without numbers of runs is taken as one run
 
 // Measurements of one launch.
 struct LaunchSample {
@@ -39,10 +47,10 @@ class KernelRows {
   void add(const std::string& key, const documents::MeasuredKernel& kernel, std::size_t run,
            const LaunchSample& sample);
 
-  // The rows in order of their first launch, over the runs [first, last): medians of seconds, means of counters (each
-  // run does the same work). Kernels not launched in these runs are left out. A number that any launch lacks is unknown
-  // for its kernel. A note is added if runs launch a kernel a different number of times.
-  void finish(std::size_t first, std::size_t last, documents::Measured& measured) &&;
+  // The rows in order of their first launch, over the runs that set_runs() counts: medians of seconds, means of
+  // counters (each run does the same work). Kernels not launched in these runs are left out. A number that any launch
+  // lacks is unknown for its kernel. A note is added if runs launch a kernel a different number of times.
+  void finish(documents::Measured& measured) &&;
 
  private:
   struct Sum {

@@ -13,6 +13,8 @@
 
 #include "import/engine_names.h"
 #include "import/formats.h"
+#include "import/runs.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
 
 namespace pagoda::measured::import {
@@ -133,19 +135,18 @@ documents::Measured import_tensorrt(std::string_view content, std::string_view s
     measured.kernels.push_back(std::move(kernel));
   });
   if (measured.kernels.empty()) base::fail(subject, "holds no layer; expected what trtexec --exportProfile writes");
-  if (count && *count < 1) base::fail(subject, "counts " + std::to_string(*count) + " runs; expected at least one");
+  if (count && *count < 1) base::fail(subject, cat("counts ", *count, " runs; expected at least one"));
   measured.repeats = count.value_or(1);
-  if (!count) measured.missing.push_back({"repeats", "the profile does not say over how many runs it is"});
+  if (!count) add_missing(measured, {{"repeats", "the profile does not say over how many runs it is"}});
   if (without_median > 0)
-    measured.notes.push_back("times are means over the runs: the profile has no medians (TensorRT before 8.5)");
-  if (unknown_layers > 0)
-    measured.notes.push_back(std::to_string(unknown_layers) + " layers are not in the layer information");
-  measured.missing.push_back({"seconds", "the profile holds layers alone; trtexec prints the latency of a run"});
-  measured.missing.push_back({"seconds_spread", "the profile holds no extremes"});
-  measured.missing.push_back({"flops", "TensorRT counts no operations"});
-  measured.missing.push_back({"bytes", "TensorRT counts no traffic"});
-  measured.missing.push_back({"energy", "TensorRT measures no energy"});
-  measured.missing.push_back({"device", "the profile does not name it"});
+    measured.notes.emplace_back("times are means over the runs: the profile has no medians (TensorRT before 8.5)");
+  if (unknown_layers > 0) measured.notes.push_back(cat(unknown_layers, " layers are not in the layer information"));
+  add_missing(measured, {{"seconds", "the profile holds layers alone; trtexec prints the latency of a run"},
+                         {"seconds_spread", "the profile holds no extremes"},
+                         {"flops", "TensorRT counts no operations"},
+                         {"bytes", "TensorRT counts no traffic"},
+                         {"energy", "TensorRT measures no energy"},
+                         {"device", "the profile does not name it"}});
   return measured;
 }
 

@@ -12,9 +12,9 @@
 namespace pagoda::measured {
 namespace {
 
+using documents::Amount;
 using documents::CountFlag;
 using documents::EstimateNode;
-using Amount = std::optional<double>;
 
 // Thresholds for a ratio to differ from 1. Products are counted exactly, so the tolerance is small; for memory traffic
 // it is larger.
@@ -47,21 +47,22 @@ bool has_product(const EstimateNode& row) { return row.counts.macs.value_or(0) >
 // Measured / estimated products: on tensor units; else all operations if these are mostly products.
 Amount products(const Evidence& e) {
   if (const Amount contraction = e.group.contraction_ratio()) return contraction;
-  const Amount all = e.group.flops_ratio();
-  return all && e.group.static_contraction.value_or(0) >= kMostlyProducts * *e.group.static_flops ? all : std::nullopt;
+  const Amount all = e.group.flops.ratio();
+  return all && e.group.contraction.expected.value_or(0) >= kMostlyProducts * *e.group.flops.expected ? all
+                                                                                                      : std::nullopt;
 }
 
 // The ratio of the group's own traffic: of reads if known separately, else of all bytes; empty for replayed kernels.
 Amount traffic(const Evidence& e) {
   if (e.counted.is_replayed) return std::nullopt;
-  const Amount read = e.group.read_ratio();
-  return read ? read : e.group.bytes_ratio();
+  const Amount read = e.group.bytes_read.ratio();
+  return read ? read : e.group.bytes.ratio();
 }
 
 bool has_more_products(const Evidence& e) { return products(e).value_or(1) > 1 + kExact; }
 bool has_fewer_products(const Evidence& e) { return products(e).value_or(1) < kFewer && !e.counted.is_sparse; }
 bool has_more_traffic(const Evidence& e) { return traffic(e).value_or(1) > kRefetched; }
-bool has_more_operations(const Evidence& e) { return e.group.flops_ratio().value_or(1) > 1 + kExact; }
+bool has_more_operations(const Evidence& e) { return e.group.flops.ratio().value_or(1) > 1 + kExact; }
 bool has_more(const Evidence& e) { return has_more_products(e) || has_more_operations(e) || has_more_traffic(e); }
 
 // The format of most of the tensor units' work; empty: no such work.
@@ -133,17 +134,16 @@ bool layout_change(const Evidence& e) {
 }
 bool extra_work(const Evidence& e) { return has_more_products(e) && !padding(e) && !dequantisation(e); }
 bool scaled_addition(const Evidence& e) {
-  return std::abs(e.group.flops_ratio().value_or(0) - 2) <= 2 * kExact && !any_node(e, [](const EstimateNode& row) {
-    return row.op_type != "Add" && row.op_type != "Sub";
-  });
+  return std::abs(e.group.flops.ratio().value_or(0) - 2) <= 2 * kExact &&
+         !any_node(e, [](const EstimateNode& row) { return row.op_type != "Add" && row.op_type != "Sub"; });
 }
 bool specials(const Evidence& e) {
-  if (e.group.measured_flops == e.group.static_flops) return false;  // of which a ratio says nothing if both are 0
+  const auto& [counted, expected] = e.group.flops;
+  if (!counted || !expected || *counted == *expected) return false;
   double special = 0;
   for (const std::size_t node : e.group.nodes)
     if (!e.estimate.nodes[node].runs_nothing()) special += uncounted(e.estimate.nodes[node]);
-  return special > 0 && e.group.measured_flops && e.group.static_flops &&
-         special >= kSpecialShare * (*e.group.static_flops + special);
+  return special > 0 && special >= kSpecialShare * (*expected + special);
 }
 bool cache_resident(const Evidence& e) { return traffic(e).value_or(1) < kResident; }
 bool extra_traffic(const Evidence& e) {

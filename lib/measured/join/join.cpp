@@ -7,6 +7,7 @@
 
 #include "import/engine_names.h"
 #include "join/join_state.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::measured {
 namespace {
@@ -48,17 +49,19 @@ std::set<std::size_t> reachable(const std::vector<std::size_t>& from, Step step)
   return seen;
 }
 
+void append(std::vector<std::size_t>& rows, const std::vector<std::size_t>& more) {
+  rows.insert(rows.end(), more.begin(), more.end());
+}
+
 std::vector<std::size_t> after(const JoinState& state, std::size_t row) {
   std::vector<std::size_t> result;
-  for (const OutputInfo& output : state.row(row).outputs)
-    for (const std::size_t reader : state.readers(output.name)) result.push_back(reader);
+  for (const OutputInfo& output : state.row(row).outputs) append(result, state.readers(output.name));
   return result;
 }
 
 std::vector<std::size_t> before(const JoinState& state, std::size_t row) {
   std::vector<std::size_t> result;
-  for (const base::Name& input : state.row(row).inputs)
-    for (const std::size_t producer : state.producer(input)) result.push_back(producer);
+  for (const base::Name& input : state.row(row).inputs) append(result, state.producer(input));
   return result;
 }
 
@@ -66,7 +69,7 @@ std::vector<std::size_t> before(const JoinState& state, std::size_t row) {
 std::vector<std::size_t> rows_of_range(const JoinState& state, const std::string& first, const std::string& last) {
   const Resolved from = resolve(state, first), to = resolve(state, last);
   std::vector<std::size_t> rows = from.rows;
-  rows.insert(rows.end(), to.rows.begin(), to.rows.end());
+  append(rows, to.rows);
   if (!from.rows.empty() && !to.rows.empty()) {
     const auto down = reachable(from.rows, [&](std::size_t row) { return after(state, row); });
     const auto up = reachable(to.rows, [&](std::size_t row) { return before(state, row); });
@@ -75,6 +78,12 @@ std::vector<std::size_t> rows_of_range(const JoinState& state, const std::string
   }
   sort_unique(rows);
   return rows;
+}
+
+// The rows of one part of a layer's name.
+std::vector<std::size_t> rows_of_part(const JoinState& state, const std::string& part) {
+  const auto ends = import::node_range(part);
+  return ends ? rows_of_range(state, ends->first, ends->second) : resolve(state, part).rows;
 }
 
 bool holds_range(const documents::MeasuredKernel& kernel) {
@@ -93,14 +102,8 @@ void join_own_name(JoinState& state, std::size_t index) {
   std::vector<std::size_t> rows;
   bool has_range = false;
   for (const std::string& part : kernel.nodes) {
-    std::vector<std::size_t> found;
-    if (const auto range = import::node_range(part)) {
-      has_range = true;
-      found = rows_of_range(state, range->first, range->second);
-    } else {
-      found = resolve(state, part).rows;
-    }
-    rows.insert(rows.end(), found.begin(), found.end());
+    append(rows, rows_of_part(state, part));
+    has_range = has_range || import::node_range(part);
   }
   sort_unique(rows);
   if (!rows.empty()) state.take(index, rows, has_range ? "range" : kernel.nodes.size() > 1 ? "fused name" : "name");
@@ -113,11 +116,9 @@ Resolved resolve_layer(const JoinState& state, const std::string& range) {
   const std::vector<std::string> parts = import::name_parts(range);
   if (parts.size() < 2 && !import::node_range(range)) return result;
   for (const std::string& part : parts) {
-    const auto ends = import::node_range(part);
-    const std::vector<std::size_t> rows =
-        ends ? rows_of_range(state, ends->first, ends->second) : resolve(state, part).rows;
+    const std::vector<std::size_t> rows = rows_of_part(state, part);
     if (rows.empty()) return {{}, result.rule};
-    result.rows.insert(result.rows.end(), rows.begin(), rows.end());
+    append(result.rows, rows);
   }
   sort_unique(result.rows);
   return result;
@@ -208,8 +209,8 @@ void join_by_name(JoinState& state) {
 
 void join(documents::Measured& measured, const EstimateDocument& estimate) {
   if (estimate.types)
-    throw Error("the estimate of " + estimate.model.path +
-                " has a row per type; a join needs a row per node: write it without `by=type`");
+    throw Error(cat("the estimate of ", estimate.model.path,
+                    " has a row per type; a join needs a row per node: write it without `by=type`"));
   for (documents::MeasuredKernel& kernel : measured.kernels) kernel.joined.reset();
   JoinState state(measured, estimate);
   join_by_name(state);
@@ -220,20 +221,16 @@ void join(documents::Measured& measured, const EstimateDocument& estimate) {
   documents::JoinSummary summary;
   summary.model = estimate.model.path;
   summary.seconds = measured.kernel_seconds();
-  double joined_seconds = 0;
+  if (summary.seconds) summary.joined_seconds = 0;
   for (const documents::MeasuredKernel& kernel : measured.kernels)
-    if (kernel.joined) joined_seconds += kernel.seconds.value_or(0);
-  if (summary.seconds) summary.joined_seconds = joined_seconds;
+    if (kernel.joined) summary.joined_seconds = documents::plus(summary.joined_seconds, kernel.seconds);
   for (std::size_t row = 0; row < estimate.nodes.size(); ++row)
     if (state.is_work(row) && !state.is_taken(row)) summary.silent_nodes.push_back(row);
   summary.counts = node_counts(measured, estimate);
   measured.join = std::move(summary);
 }
 
-std::optional<double> JoinedGroup::ratio() const {
-  if (!seconds || !bound_seconds || !(*bound_seconds > 0)) return std::nullopt;
-  return *seconds / *bound_seconds;
-}
+std::optional<double> JoinedGroup::ratio() const { return documents::ratio(seconds, bound_seconds); }
 
 std::vector<JoinedGroup> joined_groups(const documents::Measured& measured, const EstimateDocument& estimate) {
   // Kernels that share a row belong together: union-find over rows.
@@ -248,19 +245,16 @@ std::vector<JoinedGroup> joined_groups(const documents::Measured& measured, cons
     if (!kernel.joined) continue;
     for (const std::size_t row : kernel.joined->nodes) {
       if (row >= estimate.nodes.size())
-        throw Error("the measurement is joined to node " + std::to_string(row) + ", and the estimate has " +
-                    std::to_string(estimate.nodes.size()) + "; join it to this estimate");
+        throw Error(cat("the measurement is joined to node ", row, ", and the estimate has ", estimate.nodes.size(),
+                        "; join it to this estimate"));
       taken[row] = true;
       parent[root(row)] = root(kernel.joined->nodes.front());
     }
   }
   std::vector<JoinedGroup> groups;
   std::vector<std::size_t> group_of(estimate.nodes.size(), estimate.nodes.size());
-  const auto plus = [](std::optional<double>& sum, const std::optional<double>& part) {
-    if (sum && part)
-      *sum += *part;
-    else
-      sum.reset();
+  const auto add = [](std::optional<double>& sum, const std::optional<double>& part) {
+    sum = documents::plus(sum, part);
   };
   for (std::size_t row = 0; row < estimate.nodes.size(); ++row) {
     if (!taken[row]) continue;
@@ -273,17 +267,17 @@ std::vector<JoinedGroup> joined_groups(const documents::Measured& measured, cons
     g.rows.push_back(row);
     const documents::EstimateNode& node = estimate.nodes[row];
     const RowBound* bound = estimate.bound_of(node);
-    plus(g.flops, documents::real(node.counts.flops));
-    plus(g.bytes, documents::real(node.counts.bytes));
-    plus(g.bound_seconds,
-         bound == nullptr || bound->bound == Bound::Unknown ? std::nullopt : std::optional(bound->seconds));
+    add(g.flops, documents::real(node.counts.flops));
+    add(g.bytes, documents::real(node.counts.bytes));
+    add(g.bound_seconds,
+        bound == nullptr || bound->bound == Bound::Unknown ? std::nullopt : std::optional(bound->seconds));
   }
   for (std::size_t i = 0; i < measured.kernels.size(); ++i) {
     const documents::MeasuredKernel& kernel = measured.kernels[i];
     if (!kernel.joined || kernel.joined->nodes.empty()) continue;
     JoinedGroup& g = groups[group_of[root(kernel.joined->nodes.front())]];
     g.kernels.push_back(i);
-    plus(g.seconds, kernel.seconds);
+    add(g.seconds, kernel.seconds);
   }
   std::stable_sort(groups.begin(), groups.end(), [](const JoinedGroup& a, const JoinedGroup& b) {
     return a.seconds.value_or(0) > b.seconds.value_or(0);
@@ -297,10 +291,9 @@ std::vector<Unjoined> unjoined_kernels(const documents::Measured& measured) {
   for (std::size_t i = 0; i < measured.kernels.size(); ++i) {
     const documents::MeasuredKernel& kernel = measured.kernels[i];
     if (kernel.joined) continue;
-    Unjoined unjoined{i, std::nullopt, std::string(import::engine_work(kernel.name, kernel.op_type))};
-    if (total && *total > 0 && kernel.seconds) unjoined.share = *kernel.seconds / *total;
-    if (unjoined.why.empty()) unjoined.why = "no row of that name";
-    result.push_back(std::move(unjoined));
+    const std::string_view work = import::engine_work(kernel.name, kernel.op_type);
+    result.push_back(
+        {i, documents::ratio(kernel.seconds, total), std::string(work.empty() ? "no row of that name" : work)});
   }
   std::stable_sort(result.begin(), result.end(), [&](const Unjoined& a, const Unjoined& b) {
     return measured.kernels[a.kernel].seconds.value_or(0) > measured.kernels[b.kernel].seconds.value_or(0);

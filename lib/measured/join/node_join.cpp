@@ -1,7 +1,6 @@
 // Compares counters with the estimate: the ratios for each group of kernels and nodes, and why they are not 1.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <set>
 
@@ -12,7 +11,9 @@
 
 namespace pagoda::measured {
 
+using documents::Amount;
 using documents::EstimateNode;
+using documents::plus;
 using documents::real;
 
 bool computes_in_halves(const std::vector<std::size_t>& nodes, const EstimateDocument& estimate) {
@@ -37,10 +38,7 @@ double uncounted(const EstimateNode& row) {
 
 namespace {
 
-using Amount = std::optional<double>;
 using documents::Count;
-
-Amount sum(const Amount& a, const Amount& b) { return a && b ? Amount(*a + *b) : std::nullopt; }
 
 // The largest tiles in use: 256 × 256 of the output (cuBLAS, CUTLASS on Hopper and Blackwell), 128 bytes of int8 in K.
 constexpr double kTileM = 256, kTileN = 256, kTileK = 128;
@@ -106,17 +104,12 @@ Amount most_padding(const std::vector<std::size_t>& nodes, const EstimateDocumen
 
 constexpr std::string_view kTensor = ".tensor", kSparse = ".tensor.sparse";
 
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 // float16 of vector units. Compilers also move constants with HFMA2, four spurious operations per thread, so it is
 // ignored for nodes without half operands.
 constexpr std::string_view kHalf = "float16";
 
 bool names_sparsity(const std::string& name) {
-  const std::string lower = lower_case(name);
+  const std::string lower = base::lower(name);
   constexpr std::array<std::string_view, 4> kWords = {"spmma", "sparsetensorop", "sparse_gemm", "gemmsparse"};
   return std::any_of(kWords.begin(), kWords.end(),
                      [&](std::string_view word) { return lower.find(word) != std::string::npos; });
@@ -133,7 +126,7 @@ Counted counted(const std::vector<std::size_t>& kernels, const std::vector<std::
     if (kernel.flops.empty()) result.all.reset();
     for (const auto& [precision, flops] : kernel.flops) {
       if (precision == kHalf && !has_halves) continue;
-      result.all = sum(result.all, flops);
+      result.all = plus(result.all, flops);
       if (!flops) {
         result.is_partial = true;
         continue;
@@ -146,10 +139,9 @@ Counted counted(const std::vector<std::size_t>& kernels, const std::vector<std::
       if (precision.ends_with(kSparse) && *flops > 0) result.is_sparse = true;
     }
     if (names_sparsity(kernel.name)) result.is_sparse = true;
-    const documents::LevelBytes& bytes = kernel.bytes;
-    result.bytes = sum(result.bytes, bytes.dram ? bytes.dram : sum(bytes.dram_read, bytes.dram_write));
-    result.read = sum(result.read, bytes.dram_read);
-    result.names.push_back(lower_case(kernel.name));
+    result.bytes = plus(result.bytes, kernel.bytes.all_dram());
+    result.read = plus(result.read, kernel.bytes.dram_read);
+    result.names.push_back(base::lower(kernel.name));
   }
   if (result.bytes) result.has_any = true;
   return result;
@@ -172,7 +164,7 @@ std::optional<double> crossing_bytes(const std::vector<std::size_t>& rows, const
   const auto is_inside = [&](std::size_t row) { return std::binary_search(rows.begin(), rows.end(), row); };
   Amount bytes = 0;
   for (const std::size_t at : rows)
-    bytes = sum(bytes, estimate.nodes[at].runs_nothing() ? Amount(0) : real(estimate.nodes[at].counts.*moved));
+    bytes = plus(bytes, estimate.nodes[at].runs_nothing() ? Amount(0) : real(estimate.nodes[at].counts.*moved));
   for (const std::size_t at : rows) {
     const EstimateNode& row = estimate.nodes[at];
     for (const OutputInfo& output : row.outputs) {
@@ -186,7 +178,7 @@ std::optional<double> crossing_bytes(const std::vector<std::size_t>& rows, const
       const Amount size = documents::stored_bytes(output.type);
       if (!size) return std::nullopt;
       const bool stays = is_written && std::all_of(by.begin(), by.end(), is_inside) && !row.runs_nothing();
-      bytes = sum(bytes, -*size * static_cast<double>(inside + (stays ? 1 : 0)));
+      bytes = plus(bytes, -*size * static_cast<double>(inside + (stays ? 1 : 0)));
     }
   }
   if (bytes && *bytes < 0) return std::nullopt;  // some reader reads only a part of its input
@@ -204,20 +196,17 @@ std::vector<documents::NodeCounts> node_counts(const documents::Measured& measur
     group.nodes = joined.rows;
     group.kernels = joined.kernels;
     group.seconds = joined.seconds;
-    group.measured_flops = counts.all;
-    group.measured_contraction = counts.tensor;
-    group.measured_bytes = counts.bytes;
-    group.measured_read = counts.read;
-    group.static_flops = 0;
-    group.static_contraction = 0;
+    group.flops = {counts.all, 0};
+    group.contraction = {counts.tensor, 0};
+    group.bytes = {counts.bytes, crossing_bytes(joined.rows, estimate, readers, &documents::EstimateCounts::bytes)};
+    group.bytes_read = {counts.read,
+                        crossing_bytes(joined.rows, estimate, readers, &documents::EstimateCounts::bytes_read)};
     for (const std::size_t node : joined.rows) {
       const EstimateNode& row = estimate.nodes[node];
-      group.static_flops = sum(group.static_flops, hardware_flops(row));
+      group.flops.expected = plus(group.flops.expected, hardware_flops(row));
       const Amount macs = row.runs_nothing() ? Amount(0) : real(row.counts.macs);
-      group.static_contraction = sum(group.static_contraction, macs ? Amount(2 * *macs) : std::nullopt);
+      group.contraction.expected = plus(group.contraction.expected, plus(macs, macs));
     }
-    group.static_bytes = crossing_bytes(joined.rows, estimate, readers, &documents::EstimateCounts::bytes);
-    group.static_read = crossing_bytes(joined.rows, estimate, readers, &documents::EstimateCounts::bytes_read);
     group.flags = causes_of({group, counts, estimate, most_padding(group.nodes, estimate)});
     result.push_back(std::move(group));
   }
@@ -239,7 +228,7 @@ void add_group(base::CsvLine& line, const JoinedGroup& group, const documents::M
   for (const std::size_t kernel : group.kernels) {
     kernels.push_back(measured.kernels[kernel].name);
     const auto& count = measured.kernels[kernel].launches;
-    launches = sum(launches, count ? Amount(static_cast<double>(*count)) : std::nullopt);
+    launches = plus(launches, count ? Amount(static_cast<double>(*count)) : std::nullopt);
   }
   line.name(base::joined(names, " + ")).name(base::joined(types, " + ")).name(base::joined(kernels, " + "));
   line.add(launches).add(group.seconds);
@@ -248,43 +237,30 @@ void add_group(base::CsvLine& line, const JoinedGroup& group, const documents::M
 }  // namespace
 
 std::string node_counts_csv(const documents::Measured& measured, const EstimateDocument& estimate) {
-  std::string text = base::csv_line({"nodes",
-                                     "op_types",
-                                     "kernels",
-                                     "launches",
-                                     "seconds",
-                                     "bound_seconds",
-                                     "headroom",
-                                     "measured_flops",
-                                     "static_flops",
-                                     "flops_ratio",
-                                     "measured_contraction_flops",
-                                     "static_contraction_flops",
-                                     "contraction_ratio",
-                                     "measured_bytes",
-                                     "static_bytes",
-                                     "bytes_ratio",
-                                     "measured_bytes_read",
-                                     "static_bytes_read",
-                                     "bytes_read_ratio",
-                                     "flags"});
+  std::string text =
+      "nodes,op_types,kernels,launches,seconds,bound_seconds,headroom,measured_flops,static_flops,flops_ratio,"
+      "measured_contraction_flops,static_contraction_flops,contraction_ratio,measured_bytes,static_bytes,bytes_ratio,"
+      "measured_bytes_read,static_bytes_read,bytes_read_ratio,flags\r\n";
   const std::vector<documents::NodeCounts> counts = node_counts(measured, estimate);
   for (const JoinedGroup& group : joined_groups(measured, estimate)) {
     // Without a counter, the row has only the estimate's numbers.
     documents::NodeCounts counted;
     counted.seconds = group.seconds;
-    counted.static_flops = group.flops;
-    counted.static_bytes = group.bytes;
+    counted.flops.expected = group.flops;
+    counted.bytes.expected = group.bytes;
     const auto found = std::find_if(counts.begin(), counts.end(),
                                     [&](const documents::NodeCounts& c) { return c.nodes == group.rows; });
     if (found != counts.end()) counted = *found;
     base::CsvLine line;
     add_group(line, group, measured, estimate);
     line.add(group.bound_seconds).add(group.ratio());
-    line.add(counted.measured_flops).add(counted.static_flops).add(counted.flops_ratio());
-    line.add(counted.measured_contraction).add(counted.static_contraction).add(counted.contraction_ratio());
-    line.add(counted.measured_bytes).add(counted.static_bytes).add(counted.bytes_ratio());
-    line.add(counted.measured_read).add(counted.static_read).add(counted.read_ratio());
+    const auto pair = [&](const documents::NodeCounts::Pair& each, const Amount& ratio) {
+      line.add(each.measured).add(each.expected).add(ratio);
+    };
+    pair(counted.flops, counted.flops.ratio());
+    pair(counted.contraction, counted.contraction_ratio());
+    pair(counted.bytes, counted.bytes.ratio());
+    pair(counted.bytes_read, counted.bytes_read.ratio());
     line.add(base::joined(counted.flags, "; ", [](auto flag) { return to_string(flag); }));
     text += std::move(line).end();
   }

@@ -33,12 +33,6 @@ std::string clock_of(std::string_view of) {
 }
 std::string cycles_of(const std::string& clock) { return clock == "sm" ? "cycles" : "cycles." + clock; }
 
-const documents::ChipMetrics* known_chip(const std::string& name) {
-  for (const documents::ChipMetrics& chip : documents::metric_catalogue())
-    if (std::find(chip.chips.begin(), chip.chips.end(), name) != chip.chips.end()) return &chip;
-  return nullptr;
-}
-
 struct PeakSums {
   std::map<std::string, std::pair<double, double>> cycles;  // by clock: cycles, and seconds of launches with both
 };
@@ -75,7 +69,7 @@ std::vector<documents::MeasuredDevice> recorded_devices(const std::vector<Record
       for (const RecordedLaunch& launch : process.launches) {
         const auto found = place_of.find({&process, launch.context});
         const documents::ChipMetrics* const chip =
-            found == place_of.end() ? nullptr : known_chip(recorded[found->second]->chip);
+            found == place_of.end() ? nullptr : documents::find_chip_metrics(recorded[found->second]->chip);
         if (chip == nullptr) continue;
         const auto amounts = launch_amounts(process, launch, *chip);
         const auto seconds = amounts.find("seconds");
@@ -91,7 +85,7 @@ std::vector<documents::MeasuredDevice> recorded_devices(const std::vector<Record
     documents::MeasuredDevice device{recorded[i]->name, recorded[i]->chip, {}, {}};
     for (const auto& [clock, sum] : sums[i].cycles)
       if (sum.first > 0 && sum.second > 0) device.clocks[clock] = sum.first / sum.second;
-    if (const documents::ChipMetrics* const chip = known_chip(recorded[i]->chip))
+    if (const documents::ChipMetrics* const chip = documents::find_chip_metrics(recorded[i]->chip))
       for (const auto& [id, per_cycle] : documents::evaluate_metrics(*chip, recorded[i]->peaks)) {
         const documents::QuantityName name = documents::quantity_name(id);
         if (name.kind != documents::QuantityKind::Peak || !std::isfinite(per_cycle) || !(per_cycle > 0)) continue;

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <set>
 
+#include "import/ncu_metrics.h"
 #include "import/runs.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/measured/record.h"
 
@@ -27,7 +29,7 @@ struct Turn {
 
 // Different devices do not share rows, since their countable metrics and their peaks may differ.
 std::string key_of(const RecordedLaunch& launch, const std::optional<std::size_t>& device) {
-  return (device ? std::to_string(*device) : "") + '\n' + launch.nvtx + '\n' + launch.kernel + '\n' + launch.detail;
+  return cat(device ? std::to_string(*device) : "", '\n', launch.nvtx, '\n', launch.kernel, '\n', launch.detail);
 }
 
 const documents::ChipMetrics* chip_of(const ProcessRecord& process, const RecordedLaunch& launch,
@@ -92,12 +94,11 @@ class Merger {
         if (!turns.front()->launches.contains(key)) differing_.insert(key);
   }
 
-  void finish(std::size_t first, std::size_t last, documents::Measured& measured) && {
-    std::move(rows_).finish(first, last, measured);
+  void finish(documents::Measured& measured) && {
+    std::move(rows_).finish(measured);
     if (!differing_.empty())
-      measured.notes.push_back(std::to_string(differing_.size()) + " kernels were not launched alike in the " +
-                               std::to_string(groups_) +
-                               " runs that count different metrics; their numbers are not merged and unknown");
+      measured.notes.push_back(cat(differing_.size(), " kernels were not launched alike in the ", groups_,
+                                   " runs that count different metrics; their numbers are not merged and unknown"));
   }
 
  private:
@@ -115,31 +116,15 @@ class Merger {
     kernel.node = launch.node;
     kernel.nvtx = launch.nvtx;
     kernel.detail = launch.detail;
-    if (launch.kernel == "graph" && launch.kernels > 1) kernel.detail = std::to_string(launch.kernels) + " kernels";
+    if (launch.kernel == "graph" && launch.kernels > 1) kernel.detail = cat(launch.kernels, " kernels");
     return kernel;
   }
 
   static import::LaunchSample sample(const documents::ChipMetrics* chip, const std::map<std::string, double>& values,
                                      bool is_known) {
-    import::LaunchSample result;
-    if (chip == nullptr) {
-      if (const auto seconds = values.find("seconds"); is_known && seconds != values.end())
-        result.seconds = seconds->second;
-      return result;
-    }
-    const std::map<std::string, double> amounts =
-        is_known ? documents::evaluate_metrics(*chip, values) : std::map<std::string, double>{};
-    const auto amount = [&](const std::string& id) -> std::optional<double> {
-      const auto found = amounts.find(id);
-      return found == amounts.end() ? std::nullopt : std::optional(found->second);
-    };
-    result.seconds = amount("seconds");
-    for (const documents::MetricQuantity& quantity : chip->quantities)
-      if (const documents::QuantityName name = quantity.name(); name.kind == documents::QuantityKind::Flops)
-        result.flops[std::string(name.of)] = amount(quantity.id);
-    for (const documents::LevelField& level : documents::kLevels)
-      result.bytes.*level.bytes = amount(std::string("bytes.") + level.name);
-    return result;
+    if (!is_known) return chip == nullptr ? import::LaunchSample() : import::sample_of_amounts({}, *chip);
+    if (chip == nullptr) return {documents::amount(values, "seconds")};
+    return import::sample_of_amounts(documents::evaluate_metrics(*chip, values), *chip);
   }
 
   std::size_t groups_;
@@ -184,12 +169,12 @@ void add_facts(const std::vector<RecordedRun>& runs, bool has_energy, documents:
   measured.notes.insert(measured.notes.end(), notes.begin(), notes.end());
   if (processes > 1) measured.env["processes"] = processes;
   for (const auto& [text, times] : why)
-    measured.notes.push_back("counters of some launches are unknown: " + text +
-                             (times > 1 ? " (" + std::to_string(times) + " times)" : ""));
+    measured.notes.push_back(
+        cat("counters of some launches are unknown: ", text, times > 1 ? cat(" (", times, " times)") : ""));
   if (lost > 0) measured.env["launches_without_counters"] = lost;
   if (killed > 0)
-    measured.notes.push_back(std::to_string(killed) +
-                             " processes did not end in order; launches that were not read before are missing");
+    measured.notes.push_back(
+        cat(killed, " processes did not end in order; launches that were not read before are missing"));
 }
 
 // Adds requested quantities for which the sessions found no counter on the device to `missing`.
@@ -202,16 +187,10 @@ void add_uncounted(const std::vector<RecordedRun>& runs, const documents::ChipMe
   if (counted.empty()) return;  // nothing was counted; a note gives the reason
   for (const documents::Missing& known : missing) named.insert(known.what);
   for (const documents::MetricQuantity& quantity : chip.quantities) {
-    const documents::QuantityKind kind = quantity.name().kind;
-    const bool is_amount = kind == documents::QuantityKind::Flops || kind == documents::QuantityKind::Bytes;
-    if (!is_amount || quantity.id == "bytes.dram" || quantity.id == "bytes.l2_miss" || named.contains(quantity.id))
-      continue;
-    const bool is_counted =
-        std::any_of(quantity.formulas.begin(), quantity.formulas.end(), [&](const documents::MetricFormula& formula) {
-          return std::all_of(formula.terms.begin(), formula.terms.end(),
-                             [&](const documents::MetricTerm& term) { return counted.contains(term.metric); });
-        });
-    if (!is_counted) missing.push_back({quantity.id, "no counter on this device measures it"});
+    const bool is_named = quantity.id == "bytes.dram" || quantity.id == "bytes.l2_miss" || named.contains(quantity.id);
+    const auto is_counted = [&](const std::string& metric) { return counted.contains(metric); };
+    if (quantity.is_amount() && !is_named && !quantity.usable(is_counted))
+      missing.push_back({quantity.id, "no counter on this device measures it"});
   }
 }
 
@@ -226,23 +205,24 @@ documents::Measured merged(const std::vector<RecordedRun>& runs, const documents
   const std::vector<Turn> turns = turns_of(runs, chip, places);
   std::size_t groups = 0;
   const auto whole = whole_runs(turns, groups);
-  ImportOptions warmup;
-  warmup.warmup = options.warmup;
-  measured.warmup = import::warmup_runs(static_cast<std::int64_t>(whole.size()), warmup);
-  measured.repeats = std::max<std::int64_t>(1, static_cast<std::int64_t>(whole.size()) - measured.warmup);
+  import::set_runs(whole.size(), options.warmup, measured);
   Merger merger(groups);
   for (std::size_t run = 0; run < whole.size(); ++run) merger.add(whole[run], run);
-  if (!whole.empty()) std::move(merger).finish(static_cast<std::size_t>(measured.warmup), whole.size(), measured);
+  if (!whole.empty()) std::move(merger).finish(measured);
   measured.missing = options.missing;
   if (chip != nullptr) add_uncounted(runs, *chip, measured.missing);
   for (const documents::MeasuredDevice& device : measured.devices)
     if (chip != nullptr && device.peaks.empty())
-      measured.missing.push_back(
-          {"devices.peaks", "CUPTI gave none for " + device.name + ", where nothing was counted"});
-  measured.missing.push_back({"seconds", "a whole run is not timed; the sum of its kernels' times is known"});
-  measured.missing.push_back({"kernels.energy_joules", "no counter of energy is fine enough for one kernel"});
+      import::add_missing(measured,
+                          {{ "devices.peaks",
+                             cat("CUPTI gave none for ", device.name, ", where nothing was counted") }});
+  import::add_missing(measured, {{"seconds", "a whole run is not timed; the sum of its kernels' times is known"},
+                                 { "kernels.energy_joules",
+                                   "no counter of energy is fine enough for one kernel" }});
   if (measured.runs.empty() && chip == nullptr)
-    measured.missing.push_back({"energy", "the program's work took less than a second, or NVML has no energy counter"});
+    import::add_missing(measured,
+                        {{ "energy",
+                           "the program's work took less than a second, or NVML has no energy counter" }});
   return measured;
 }
 

@@ -31,6 +31,16 @@ struct Spread {
   std::int64_t n = 0;  // runs
 };
 
+using Amount = std::optional<double>;  // empty: not known
+Amount plus(const Amount& a, const Amount& b);   // not known if either is not
+Amount ratio(const Amount& a, const Amount& b);  // not known if either is not, or if b is not above 0
+// The amount with that name; a missing one is not known.
+template <typename Value>
+Amount amount(const std::map<std::string, Value>& amounts, const std::string& name) {
+  const auto found = amounts.find(name);
+  return found == amounts.end() ? Amount() : Amount(found->second);
+}
+
 // Bytes that crossed each level of the memory hierarchy.
 struct LevelBytes {
   std::optional<double> dram_read, dram_write;
@@ -38,6 +48,9 @@ struct LevelBytes {
   std::optional<double> l2;    // between the L1s and the L2
   std::optional<double> l1;    // loads, stores and textures; without bulk copies and tensor operands
   std::optional<double> shared;  // shared memory; on Hopper including operands that tensor units read from it
+
+  // Of both directions, by whichever counters there are.
+  Amount all_dram() const { return dram ? dram : plus(dram_read, dram_write); }
 };
 struct LevelField {
   const char* name;  // in JSON; "bytes." + name is the quantity of the metric catalogue (metrics.h)
@@ -135,20 +148,17 @@ std::string_view to_string(CountFlag flag);  // "padding", "cache resident", …
 struct NodeCounts {
   std::vector<std::size_t> nodes, kernels;  // indices in the estimate and in `kernels`; ascending
   std::optional<double> seconds;
-  // Over all precisions; static_flops as hardware counts: 2·macs + arith − comparisons.
-  std::optional<double> measured_flops, static_flops;
-  // FLOPs of tensor units, and 2·macs. Empty if no tensor unit was used: products are then part of measured_flops.
-  std::optional<double> measured_contraction, static_contraction;
-  // DRAM bytes; static_bytes is the minimum traffic if the nodes run as one kernel.
-  std::optional<double> measured_bytes, static_bytes;
-  // DRAM reads only: data that a kernel writes may leave the cache during later kernels.
-  std::optional<double> measured_read, static_read;
+  struct Pair {
+    Amount measured, expected;  // by counters, and by the estimate
+    Amount ratio() const { return documents::ratio(measured, expected); }
+  };
+  Pair flops;        // over all precisions; expected as hardware counts: 2·macs + arith − comparisons
+  Pair contraction;  // of tensor units, and 2·macs. Not measured if no tensor unit was used: products are then in flops
+  Pair bytes;        // of DRAM; expected is the minimum traffic if the nodes run as one kernel
+  Pair bytes_read;   // DRAM reads only: data that a kernel writes may leave the cache during later kernels
   std::vector<CountFlag> flags;
 
-  std::optional<double> flops_ratio() const;  // measured / static; empty if either is unknown
-  std::optional<double> contraction_ratio() const;
-  std::optional<double> bytes_ratio() const;
-  std::optional<double> read_ratio() const;
+  Amount contraction_ratio() const;
 };
 
 // Summary of a join (pagoda/measured/join.h).

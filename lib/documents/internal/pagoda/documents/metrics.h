@@ -27,6 +27,7 @@
 // `float8.tensor` may include float6 and mixed float4 operands, since the chip counts them together.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -66,9 +67,17 @@ struct MetricFormula {
 
 struct MetricQuantity {
   std::string id;
-  std::vector<MetricFormula> formulas;  // the first whose metrics were all collected is used; at least one
+  std::vector<MetricFormula> formulas;  // at least one
 
   QuantityName name() const { return quantity_name(id); }
+  bool is_amount() const { return name().kind == QuantityKind::Flops || name().kind == QuantityKind::Bytes; }
+  // The formula that is used: the first for which `has` is true of all metrics; null if there is none.
+  template <typename Has>
+  const MetricFormula* usable(const Has& has) const {
+    for (const MetricFormula& formula : formulas)
+      if (std::ranges::all_of(formula.terms, has, &MetricTerm::metric)) return &formula;
+    return nullptr;
+  }
 };
 
 struct MetricGroup {
@@ -92,6 +101,7 @@ struct ChipMetrics {
 
 // Families of the catalogue, sorted; parsed once.
 std::span<const ChipMetrics> metric_catalogue();
+const ChipMetrics* find_chip_metrics(std::string_view chip);  // null for an unknown name
 // Throws Error, which lists the known chips, for an unknown name.
 const ChipMetrics& chip_metrics(std::string_view chip);
 // One file of data/metrics, and the inverse.
