@@ -16,7 +16,7 @@ constexpr const char* kExamples = R"(Examples:
   ert-ceilings --gpu 0 --resume gpu.json --json gpu.json
       what an interrupted run did not measure
   ert-ceilings --cpu --check here.json
-      exit 3 where this run is worse than that one
+      exit 3 if this run is worse than that one
 
 Exit codes: 0 done, 1 unusable input or output, 2 usage, 3 worse than the baseline (--check), 4 no such device or privilege,
 5 a value is impossible, or with --strict did not converge, 6 the driver is older than the toolkit.)";
@@ -29,7 +29,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
                "ert-ceilings"};
   app.set_version_flag("--version", "ert-ceilings " PAGODA_VERSION);
   app.add_flag("--cpu", options.cpu, "measure this machine's CPU");
-  app.add_option("--gpu", options.gpu, "measure the GPU of this number")->excludes("--cpu");
+  app.add_option("--gpu", options.gpu, "measure the GPU with this number")->excludes("--cpu");
   bool quick = false, full = false;
   app.add_flag("--quick", quick, "under half a minute; wider intervals");
   app.add_flag("--full", full, "about ten minutes; longer samples, more variants")->excludes("--quick");
@@ -39,19 +39,20 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_flag("--audit", options.audit, "print the instructions of every embedded hot loop and stop");
   app.add_flag("--counters", options.counters, "compare credited work with hardware counters where they can be read");
   auto* check =
-      app.add_option("--check", options.baseline, "a ceilings file to compare with; exit 3 where this run is worse");
-  app.add_option("--tolerance", options.tolerance, "what --check allows beyond both intervals, as a fraction")
+      app.add_option("--check", options.baseline, "a ceilings file to compare with; exit 3 if this run is worse");
+  app.add_option("--tolerance", options.tolerance,
+                 "difference that --check allows beyond both intervals, as a fraction")
       ->needs(check)
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--resume", options.resume,
-                 "a ceilings file of this machine: measure what it lacks and keep the rest");
-  app.add_flag("--strict", options.strict, "exit 5 where a ceiling did not converge");
+                 "a ceilings file of this machine: measure the missing ceilings and keep the rest");
+  app.add_flag("--strict", options.strict, "exit 5 if a ceiling did not converge");
   app.add_option("--budget", options.budget_seconds, "seconds for all ceilings together")->check(CLI::PositiveNumber);
-  app.add_option("--seed", options.seed, "of the random order")->capture_default_str();
+  app.add_option("--seed", options.seed, "seed of the random order")->capture_default_str();
   app.add_option("--json", options.json,
                  "write pagoda.ceilings/1 here, and sweep points beside it; - is standard output");
-  app.add_option("--csv", options.csv, "write one row a ceiling; - is standard output");
+  app.add_option("--csv", options.csv, "write one row per ceiling; - is standard output");
   app.add_option("--csv-ert", options.ert_csv, "write lines as plotters of the Empirical Roofline Tool read them");
   app.add_option("--csv-rocprof", options.rocprof_csv, "write columns as rocprof-compute's roofline.csv has them");
   app.footer(kExamples);

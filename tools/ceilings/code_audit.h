@@ -27,7 +27,7 @@ struct CodeAudit {
 };
 CodeAudit audit(std::string_view kernel);
 
-// What is wrong with a kernel's loop; empty: nothing. The loop must contain `expected` of `instruction` and at most
+// The objection to a kernel's loop; empty: none. The loop must contain `expected` of `instruction` and at most
 // `overhead` instructions that do no work.
 std::string objection(const CodeAudit& found, std::string_view instruction, int expected, int overhead);
 

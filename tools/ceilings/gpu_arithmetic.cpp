@@ -295,7 +295,7 @@ std::span<const TensorPath> tensor_paths(const lab::GpuAttributes& gpu) {
 std::string_view suffix_of(TensorPath path) { return row_of(path).suffix; }
 
 void GpuCeilings::add_arithmetic(std::vector<Experiment>& list) {
-  // Whether the ceiling is wanted and its kernel exists; notes a kernel that does not.
+  // True if the ceiling is wanted and its kernel exists. Notes a missing kernel in `not_run_`.
   const auto can_run = [this](const Ceiling& c, const char* kernel) {
     if (!options_.wants(c.id)) return false;
     const bool exists = gpu_.has(kernel);

@@ -47,7 +47,7 @@ struct SassClaim {
   int data_center_blackwell = 0;               // the count there, if a product takes several instructions
 };
 std::span<const SassClaim> sass_claims();
-// What is wrong with the kernel; empty: nothing, or it does not exist for this architecture.
+// The objection to the kernel's loop; empty: none, or the kernel does not exist for this architecture.
 std::string objection(std::span<const unsigned char> cubin, const SassClaim& claim, int capability);
 
 }  // namespace pagoda::tools::ceilings

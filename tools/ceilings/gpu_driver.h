@@ -81,7 +81,7 @@ class Gpu {
   // The same for any work that `enqueue` puts on the given stream.
   double time_work(const std::function<void(CudaHandle stream)>& enqueue, const std::string& what);
   void synchronize();
-  // Whether a kernel failed or hangs. Nothing is released then, since that would wait for the kernel.
+  // True if a kernel failed or hangs. Nothing is released then, since that would wait for the kernel.
   bool lost() const { return lost_; }
   CudaHandle context() const { return context_; }
 

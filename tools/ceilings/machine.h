@@ -57,7 +57,7 @@ struct CpuMachine {
   Topology topology;
   Limits limits;
   std::optional<lab::CpuCore> core;
-  std::optional<double> max_hz;  // as stated by the kernel's frequency driver
+  std::optional<double> max_hz;  // from the kernel's frequency driver
 
   bool has(std::string_view feature) const;
 };

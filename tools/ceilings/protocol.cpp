@@ -59,7 +59,7 @@ std::vector<std::vector<double>> groups_of(const std::vector<std::vector<Sample>
   return groups;
 }
 
-// Whether the value exceeds theory even at the highest clock of any sample: disturbances can lower a clock reading.
+// True if the value exceeds theory even at the highest clock of any sample: disturbances can lower a clock reading.
 bool impossible(const Ceiling& c, const std::vector<Sample>& samples) {
   double highest = 0;
   for (const Sample& s : samples) highest = std::max(highest, s.clock_hz);
@@ -125,7 +125,7 @@ class Run {
     return now_() - start;
   }
 
-  // Whether samples agree so well that no more are needed, although their spread says nothing about other visits.
+  // True if samples agree so well that this visit needs no more. Their spread does not predict other visits.
   bool narrow(const std::vector<Sample>& samples) const {
     std::vector<double> clean;
     for (const Sample& s : samples)

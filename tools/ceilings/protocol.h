@@ -41,7 +41,7 @@ class DeviceLost : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Whether the kernel's output is correct.
+// The check of a kernel's output.
 struct Verdict {
   bool right = true;
   std::string detail;

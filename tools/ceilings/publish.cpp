@@ -42,7 +42,7 @@ int verdict(const documents::CeilingsDocument& document) {
   return code;
 }
 
-// Whether any ceiling is in both files with the same mode: quick runs measure bursts, others sustained rates.
+// True if a ceiling is in both files with the same mode: quick runs measure bursts, others sustained rates.
 bool any_shared(const documents::CeilingsDocument& now, const documents::CeilingsDocument& baseline) {
   for (const documents::Ceiling& a : now.ceilings)
     for (const documents::Ceiling& b : baseline.ceilings)

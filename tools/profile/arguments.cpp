@@ -20,7 +20,7 @@ constexpr std::string_view kRecording = "time, quick, exact, rotate or range",
                            kCounting = "quick, exact, rotate or range",
                            kCountingAll = "quick, exact, rotate, range or ncu", kKernels = "quick, exact or rotate";
 constexpr ModesOf kModes[] = {
-    {"--precision", "quick or range", "exact and rotate count every precision, and time counts none"},
+    {"--precision", "quick or range", "exact and rotate count every precision, time counts none"},
     {"--batch", kCounting, "no counters are read"},
     {"--safe", kCounting, "no counters are read"},
     {"--strict", kCountingAll, "no counter can be unknown"},
@@ -29,7 +29,7 @@ constexpr ModesOf kModes[] = {
     {"--keep-raw", kRecording, "Nsight Compute keeps files of its own"},
     {"--csv", kRecording, "Nsight Compute writes a table of its own"},
     {"--verify", kKernels, "Nsight Compute counts kernels"},
-    {"--chip", "ncu", "CUPTI says which chip it is"},
+    {"--chip", "ncu", "CUPTI names the chip"},
     {"--models", "ncu", "profile each model by itself"},
     {"--batches", "ncu", "profile each batch by itself"},
 };
@@ -101,7 +101,8 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_option("--precision", options.precision, "quick: count this one, as tf32.tensor, float64.tensor");
   app.add_option("--nvtx", options.nvtx, "only launches whose open ranges match; range: the ranges, as domain@name");
   app.add_option("--kernel", options.kernel, "only kernels whose name matches this extended regular expression");
-  app.add_option("--skip", options.skip, "leave out the first N of the wanted launches")->check(CLI::NonNegativeNumber);
+  app.add_option("--skip", options.skip, "leave out the first N of the selected launches")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--count", options.count, "and take N of the rest")->check(CLI::NonNegativeNumber);
   app.add_option("--iteration", options.iteration,
                  "ranges, as domain@name, that are one run of the model each; rotate then takes turns in one run");
@@ -113,9 +114,9 @@ std::optional<Options> parse_options(int argc, char** argv) {
       ->excludes(batch);
   app.add_flag("--keep-raw", options.keep_raw, "keep records and counter images beside the output");
   app.add_flag("--list-ranges", options.list_ranges, "only print the NVTX ranges that the program opens; needs no GPU");
-  app.add_option("--estimate", options.estimate, "join with what onnx-estimate wrote");
+  app.add_option("--estimate", options.estimate, "join with this output of onnx-estimate");
   auto* verify = app.add_option("--verify", options.verify,
-                                "run again under Nsight Compute and compare counts; exit 3 where they differ");
+                                "run again under Nsight Compute and compare counts; exit 3 if they differ");
   verify->check(CLI::IsMember({"ncu"}));
   app.add_option("--verify-bytes", options.verify_bytes,
                  "judge bytes as well, within N percent; only for programs whose data exceed the caches")
@@ -128,12 +129,12 @@ std::optional<Options> parse_options(int argc, char** argv) {
       ->delimiter(',');
   app.add_option("--batches", options.batches, "ncu: take the place of {batch} in the command")->delimiter(',');
   app.add_option("-o,--output", options.output, "write pagoda.measured/1 here; - is standard output");
-  app.add_option("--csv", options.csv, "write one row a launch as Nsight Compute's raw page; - is standard output");
+  app.add_option("--csv", options.csv, "write one row per launch, as Nsight Compute's raw page; - is standard output");
   app.add_option("--top", options.top, "rows of the table")->check(CLI::NonNegativeNumber)->capture_default_str();
-  app.add_option("--by", options.by, "what a row of the table is of")
+  app.add_option("--by", options.by, "rows of the table: kernels or nodes")
       ->check(CLI::IsMember({"kernel", "node"}))
       ->capture_default_str();
-  app.add_flag("--strict", options.strict, "exit 3 where counters of some launches are unknown");
+  app.add_flag("--strict", options.strict, "exit 3 if counters of some launches are unknown");
   app.add_option("--library", options.library, "path of libpagoda_inject.so")->excludes(chip);
   app.add_option("--cupti", options.cupti, "path of libcupti.so")->excludes(chip);
   app.footer(kExamples);

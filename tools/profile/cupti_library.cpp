@@ -158,7 +158,7 @@ std::string HostChip::description(const std::string& name) const {
 
 std::vector<std::uint8_t> HostChip::config(const std::vector<std::string>& full_names) const {
   for (const std::string& name : full_names)  // CUPTI rejects a list without naming the culprit
-    if (!has(name)) throw Error("metric " + name + ": " + chip_ + " has none of this name");
+    if (!has(name)) throw Error(cat("metric ", name, ": ", chip_, " has no such metric"));
   const Object object(*this);
   object.add(full_names);
   auto size = params_to(&CUpti_Profiler_Host_GetConfigImageSize_Params::configImageSize);

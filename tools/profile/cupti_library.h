@@ -19,7 +19,7 @@ std::string profile_remedy(int result);  // of pagoda-profile
 
 class CuptiLibrary {
  public:
-  // What the user can do about an error code; empty: unknown.
+  // The remedy for an error code; empty: unknown.
   using Remedy = std::string (*)(int result);
 
   // Empty `path`: the environment variable PAGODA_CUPTI, else the usual places. Never throws: if the library cannot be
@@ -57,7 +57,7 @@ class HostChip {
   const std::string& chip() const { return chip_; }
   // Base names, without rollup: "dram__bytes_read".
   const std::set<std::string>& metrics() const { return metrics_; }
-  // Whether the base of a full name ("dram__bytes_read.sum.per_second") exists.
+  // True if the base of a full name ("dram__bytes_read.sum.per_second") exists.
   bool has(const std::string& full_name) const;
   std::string description(const std::string& name) const;
   // Configuration image for a session; throws Error for a name that the chip does not have.

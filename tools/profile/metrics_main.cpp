@@ -23,13 +23,13 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "pagoda-metrics " PAGODA_VERSION);
   std::string folder, path, list, images;
   bool is_check = false;
-  app.add_option("--write", folder, "write a file a family of chips into this folder");
-  app.add_flag("--check", is_check, "hold the built-in catalogue against the library; exit 77 where there is none");
+  app.add_option("--write", folder, "write one file per family of chips into this folder");
+  app.add_flag("--check", is_check, "compare the built-in catalogue with the library; exit 77 if there is none");
   app.add_option("--list", list, "print every metric of this chip with what it counts");
   app.add_option(
       "--decode", images,
       "evaluate a counter image of pagoda-profile --keep-raw, or all of a folder, and compare with the values "
-      "beside it; exit 77 where there is none");
+      "beside it; exit 77 if there is none");
   app.add_option("--cupti", path, "the library: path of libcupti.so");
   if (!parse(app, argc, argv)) return kDone;
   for (const char* option : {"--write", "--check", "--list", "--decode"}) refuse_beside(app, option, {"--cupti"});

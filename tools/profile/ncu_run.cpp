@@ -11,6 +11,7 @@
 #include <iterator>
 #include <map>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/process.h"
 
@@ -25,7 +26,7 @@ namespace {
 
 // Parts of ncu's error messages that are the same in all its versions.
 struct Failure {
-  std::string_view said;
+  std::string_view message;
   int exit_code;
   std::string_view meaning;
 };
@@ -58,8 +59,8 @@ std::string line_at(std::string_view log, std::size_t at) {
 
 [[noreturn]] void fail(std::string_view log, const base::ProcessEnd& end, const std::string& ncu) {
   for (const Failure& failure : kFailures)
-    if (const std::size_t at = log.find(failure.said); at != std::string_view::npos)
-      throw NcuFailure(failure.exit_code, ncu + " said \"" + line_at(log, at) + "\": " + std::string(failure.meaning));
+    if (const std::size_t at = log.find(failure.message); at != std::string_view::npos)
+      throw NcuFailure(failure.exit_code, cat(ncu, " said \"", line_at(log, at), "\": ", failure.meaning));
   if (const std::size_t at = log.find("==ERROR=="); at != std::string_view::npos)
     throw NcuFailure(kUnusable, ncu + " said \"" + line_at(log, at) + "\" and " + to_string(end));
   throw NcuFailure(kUnusable, ncu + " " + to_string(end) +

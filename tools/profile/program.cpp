@@ -24,7 +24,7 @@ bool is_program(const std::string& path) {
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(path.c_str(), X_OK) == 0;
 }
 
-// Whether the file is a 64-bit ELF program without an interpreter (dynamic loader).
+// A 64-bit ELF program without an interpreter (dynamic loader).
 bool is_static(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   Elf64_Ehdr head = {};

@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(512) hbm_read(unsigned trips, const
 // piece's vectors times the blocks; 64 KiB of shared memory, followed by the barriers. `near` is unused.
 constexpr unsigned kPieceBytes = 16384, kPieceVectors = kPieceBytes / 16, kPieces = 4;
 
-__device__ __forceinline__ void ask_for(unsigned pool, unsigned number, const uint4* from) {
+__device__ __forceinline__ void request_piece(unsigned pool, unsigned number, const uint4* from) {
   const unsigned place = number % kPieces, barrier = pool + kPieces * kPieceBytes + 8 * place;
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "n"(kPieceBytes) : "memory");
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -94,12 +94,12 @@ extern "C" __global__ void __launch_bounds__(256) hbm_read_bulk(unsigned trips, 
   const size_t step = (size_t)gridDim.x * kPieceVectors;
   const uint4* const first = b + blockIdx.x * (size_t)kPieceVectors;
   const uint4* next = first;
-  unsigned asked = 0;
-  const auto ask = [&](unsigned number) {
-    ask_for(base, number, next);
+  unsigned requested = 0;
+  const auto request = [&](unsigned number) {
+    request_piece(base, number, next);
     next += step;
-    if (++asked == each) {
-      asked = 0;
+    if (++requested == each) {
+      requested = 0;
       next = first;
     }
   };
@@ -111,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(256) hbm_read_bulk(unsigned trips, 
   __syncthreads();
   start(clocks);
   if (threadIdx.x == 0)
-    for (unsigned number = 0; number < kPieces && number < all; ++number) ask(number);
+    for (unsigned number = 0; number < kPieces && number < all; ++number) request(number);
   uint4 sum = make_uint4(0, 0, 0, 0);
 #pragma unroll 1
   for (unsigned number = 0; number < all; ++number) {
@@ -129,7 +129,7 @@ extern "C" __global__ void __launch_bounds__(256) hbm_read_bulk(unsigned trips, 
     for (int k = 0; k < 4; ++k) v[k] = load_shared(base + place * kPieceBytes + 16 * (threadIdx.x + 256 * k));
     FOUR mix(sum, v[k]);
     __syncthreads();
-    if (threadIdx.x == 0 && number + kPieces < all) ask(number + kPieces);
+    if (threadIdx.x == 0 && number + kPieces < all) request(number + kPieces);
   }
   stop(clocks);
   keep(out, sum);

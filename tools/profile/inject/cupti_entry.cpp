@@ -391,7 +391,7 @@ void subscribe() {
                   CUPTI_CB_DOMAIN_DRIVER_API, id);
   require_cupti(library(), "listening to contexts", "cuptiEnableCallback", std::uint32_t{1}, subscriber,
                 CUPTI_CB_DOMAIN_RESOURCE, CUpti_CallbackId{CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING});
-  // It is undocumented whether a kernel has the correlation of the runtime call or of the driver call: keep both.
+  // A kernel has the correlation of the runtime call or of the driver call, undocumented which: keep both.
   if (settings().collect == Collect::Times)
     require_cupti(library(), "listening to the runtime's calls", "cuptiEnableDomain", std::uint32_t{1}, subscriber,
                   CUPTI_CB_DOMAIN_RUNTIME_API);
@@ -423,7 +423,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
 
 namespace {
 
-// Throws Error with the reasons if CUPTI says that it cannot profile the device; returns if that query itself fails.
+// Throws Error with CUPTI's reasons if CUPTI cannot profile the device; returns if the query itself fails.
 void check_device(int index) {
   auto params = params_to(&CUpti_Profiler_DeviceSupported_Params::api);
   params.cuDevice = index;

@@ -35,7 +35,7 @@ class CuptiSession : public CounterSession {
     profiler_->stop();
     const std::size_t dropped = profiler_->decode();
     Counted counted{chip_.evaluate(profiler_->image(), profiler_->ranges(), metrics_), dropped, {}};
-    if (!counted.ranges.empty()) tell_constants(counted);
+    if (!counted.ranges.empty()) add_constants(counted);
     keep_image(counted);
     return counted;
   }
@@ -46,10 +46,10 @@ class CuptiSession : public CounterSession {
  private:
   static bool is_constant(const std::string& metric) { return metric.ends_with(".peak_sustained"); }
 
-  // Read with the first range; a failure does not affect the counters.
-  void tell_constants(Counted& counted) {
-    if (are_told_ || constants_.empty()) return;
-    are_told_ = true;
+  // Reads the constants with the first range; a failure does not affect the counters.
+  void add_constants(Counted& counted) {
+    if (has_constants_ || constants_.empty()) return;
+    has_constants_ = true;
     try {
       const std::vector<double> values = chip_.evaluate(profiler_->image(), 1, constants_).front();
       for (std::size_t i = 0; i < values.size(); ++i) counted.constants.emplace_back(constants_[i], values[i]);
@@ -108,7 +108,7 @@ class CuptiSession : public CounterSession {
   const SessionOptions options_;
   const HostChip chip_;
   std::vector<std::string> metrics_, constants_;
-  bool are_told_ = false;  // constants, once per session
+  bool has_constants_ = false;  // read, once per session
   std::vector<std::uint8_t> config_;
   std::optional<RangeProfiler> profiler_;
   std::size_t kept_ = 0, passes_ = 0;  // passes: for the counters of this device, which may differ from its chip's

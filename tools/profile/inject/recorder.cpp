@@ -87,7 +87,7 @@ void Recorder::attempt(State& state, Context context, const Action& action) {
   }
 }
 
-// Whether counters run in this context; starts them if not. Do not call while a stream is being captured.
+// Starts the counters of a context unless they run; true if they run. Do not call while a stream is being captured.
 bool Recorder::ready(State& state, Context context) {
   if (state.is_of_other_group) state.session.reset();
   state.is_of_other_group = false;
@@ -220,7 +220,7 @@ void Recorder::kernel_timed(std::uint32_t correlation, const std::string& kernel
   if (found == untimed_.end()) return;  // not wanted
   Pending timed = found->second;
   timed.site.kernel = kernel;
-  // Nothing says which kernel of a graph launch is the last: its times count until those of many later launches began.
+  // The last kernel of a graph launch is not marked: its times count until those of many later launches began.
   constexpr std::size_t kMostGraphs = 4096;
   if (!timed.site.is_graph) {
     forget(found->first);
