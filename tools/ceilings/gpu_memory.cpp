@@ -140,11 +140,16 @@ void GpuCeilings::add_bulk_reads(Experiment& e, const std::shared_ptr<std::vecto
   }
 }
 
-Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
-  Experiment e = start(std::string("dram.") + row.op, CeilingKind::Bandwidth, CeilingMode::Sustained, "B/s");
-  e.ceiling.level = "dram";
-  e.ceiling.op = row.op;
+Experiment GpuCeilings::start_bandwidth(const std::string& id, const char* level, const char* op) {
+  Experiment e = start(id, CeilingKind::Bandwidth, CeilingMode::Sustained, "B/s");
+  e.ceiling.level = level;
+  e.ceiling.op = op;
   e.ceiling.data = "ones";
+  return e;
+}
+
+Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
+  Experiment e = start_bandwidth(cat("dram.", row.op), "dram", row.op);
   auto arrays = std::make_shared<std::vector<GpuBuffer>>();
   e.prepare = [this, row, arrays, each] {
     arrays->clear();
@@ -189,7 +194,7 @@ Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
 
 void GpuCeilings::add_streams(std::vector<Experiment>& list) {
   for (const StreamRow& row : kStreams)
-    if (options_.wants(std::string("dram.") + row.op)) list.push_back(stream_experiment(row, array_bytes()));
+    if (options_.wants(cat("dram.", row.op))) list.push_back(stream_experiment(row, array_bytes()));
 }
 
 double GpuCeilings::array_bytes() const {
@@ -296,10 +301,7 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
       {"shared_write", "shared.write", "shared", "write", inner, 32768},
   };
   for (const Row& row : rows) {
-    Experiment e = start(row.id, CeilingKind::Bandwidth, CeilingMode::Sustained, "B/s");
-    e.ceiling.level = row.level;
-    e.ceiling.op = row.op;
-    e.ceiling.data = "ones";
+    Experiment e = start_bandwidth(row.id, row.level, row.op);
     if (!options_.wants(e.ceiling.id)) continue;
     const std::string_view level = row.level;
     auto memory = std::make_shared<GpuBuffer>();

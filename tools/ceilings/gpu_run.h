@@ -64,6 +64,7 @@ class GpuCeilings {
   void add_host(std::vector<Experiment>& list);
   void add_products(std::vector<Experiment>& list);
   Experiment stream_experiment(const StreamRow& row, double each);
+  Experiment start_bandwidth(const std::string& id, const char* level, const char* op);
   double array_bytes() const;
   double stream(const StreamRow& row, const std::vector<GpuBuffer>& arrays, unsigned blocks, unsigned threads,
                 std::size_t vectors, unsigned passes, bool near, unsigned repeats);

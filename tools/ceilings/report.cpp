@@ -40,9 +40,14 @@ bool usable(const Ceiling& c) {
          c.status != CeilingStatus::Unavailable && (c.scope == "device" || c.scope.empty());
 }
 
-// The best device-wide ceiling that `matches`; if there is none (a machine with one core), the best of any scope.
-template <typename Predicate>
-const Ceiling* best(const documents::CeilingsDocument& document, Predicate matches) {
+// The best device-wide bandwidth of a level or, if `level` is empty, rate of a unit in a precision; if there is none (a
+// machine with one core), the best of any scope.
+const Ceiling* best(const documents::CeilingsDocument& document, std::string_view level, std::string_view precision,
+                    std::string_view unit_type) {
+  const auto matches = [&](const Ceiling& c) {
+    if (!level.empty()) return c.kind == CeilingKind::Bandwidth && c.level == level;
+    return c.kind == CeilingKind::Compute && c.precision == precision && c.unit_type == unit_type;
+  };
   const Ceiling* found = nullptr;
   for (const bool device : {true, false}) {
     for (const Ceiling& c : document.ceilings)
@@ -110,23 +115,20 @@ std::string csv(const documents::CeilingsDocument& document) {
 }
 
 std::string ert_csv(const documents::CeilingsDocument& document) {
+  struct Row {
+    const char *precision, *level, *label;
+  };
+  constexpr Row kRows[] = {{"float64", "", "FP64 GFLOPs"},
+                           {"float32", "", "FP32 GFLOPs"},
+                           {"float16", "", "FP16 GFLOPs"},
+                           {"", "l1", "L1"},
+                           {"", "l2", "L2"},
+                           {"", "l3", "L3"},
+                           {"", "dram", "DRAM"}};
   std::string out;
-  constexpr std::array<std::pair<const char*, const char*>, 3> kPrecisions = {
-      {{"float64", "FP64"}, {"float32", "FP32"}, {"float16", "FP16"}}};
-  for (const auto& [precision, label] : kPrecisions) {
-    const Ceiling* c = best(document, [&, wanted = std::string(precision)](const Ceiling& x) {
-      return x.kind == CeilingKind::Compute && x.precision == wanted && x.unit_type == "vector";
-    });
-    if (c) out += printed("%.2f %s GFLOPs EMP\n", *c->value * 1e-9, label);
-  }
-  constexpr std::array<std::pair<const char*, const char*>, 4> kLevels = {
-      {{"l1", "L1"}, {"l2", "L2"}, {"l3", "L3"}, {"dram", "DRAM"}}};
-  for (const auto& [level, label] : kLevels) {
-    const Ceiling* c = best(document, [&, wanted = std::string(level)](const Ceiling& x) {
-      return x.kind == CeilingKind::Bandwidth && x.level == wanted;
-    });
-    if (c) out += printed("%.2f %s EMP\n", *c->value * 1e-9, label);
-  }
+  for (const Row& row : kRows)
+    if (const Ceiling* c = best(document, row.level, row.precision, "vector"))
+      out += printed("%.2f %s EMP\n", *c->value * 1e-9, row.label);
   return out;
 }
 
@@ -155,11 +157,8 @@ std::string rocprof_csv(const documents::CeilingsDocument& document) {
   }};
   std::string header = "device", row = "0";
   for (const Column& column : kColumns) {
-    const Ceiling* c = best(document, [&](const Ceiling& x) {
-      if (*column.level) return x.kind == CeilingKind::Bandwidth && x.level == column.level;
-      return x.kind == CeilingKind::Compute && x.precision == column.precision && x.unit_type == column.unit_type;
-    });
-    header += std::string(",") + column.name + "," + column.name + "Low," + column.name + "High";
+    const Ceiling* c = best(document, column.level, column.precision, column.unit_type);
+    header += cat(",", column.name, ",", column.name, "Low,", column.name, "High");
     // rocprof-compute uses GB/s and GFLOP/s; 0 means none.
     const double value = c ? *c->value * 1e-9 : 0;
     const double low = c && c->ci95 ? (*c->ci95)[0] * 1e-9 : value, high = c && c->ci95 ? (*c->ci95)[1] * 1e-9 : value;

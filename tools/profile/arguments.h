@@ -1,4 +1,4 @@
-// The command line of pagoda-profile.
+// The command line of pagoda-profile and its work.
 #pragma once
 
 #include <cstdint>
@@ -24,5 +24,9 @@ struct Options {
 // Empty after --help or --version. Throws UsageError, also for incompatible options: the program may run for a long
 // time, so everything that can be checked beforehand is.
 std::optional<Options> parse_options(int argc, char** argv);
+
+// Profiles according to the options, writes and prints the requested results, and returns the exit code: that of the
+// program if it failed. Throws Error.
+int run(const Options& options);
 
 }  // namespace pagoda::tools::profile

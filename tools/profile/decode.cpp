@@ -13,13 +13,12 @@
 #include "pagoda/base/error.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/record_line.h"
+#include "tool.h"
 
 namespace pagoda::tools::profile {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kSame = 0, kDiffers = 1, kNone = 77;
 
 struct Expected {
   std::string metric;
@@ -66,7 +65,7 @@ int decode(const CuptiLibrary& library, const fs::path& path) {
   const HostChip chip(library, notes.chip);
   const std::vector<std::vector<double>> values = chip.evaluate(image, notes.ranges, names);
   std::printf("%s: %s, %zu ranges\n", path.filename().c_str(), notes.chip.c_str(), notes.ranges);
-  int result = kSame;
+  int result = kDone;
   for (std::size_t i = 0; i < names.size(); ++i) {
     std::printf("  %s", names[i].c_str());
     for (std::size_t range = 0; range < values.size(); ++range) {
@@ -74,7 +73,7 @@ int decode(const CuptiLibrary& library, const fs::path& path) {
       std::printf(" %.17g", value);
       if (range >= notes.metrics[i].values.size() || is_same(value, notes.metrics[i].values[range])) continue;
       std::printf(" (was %.17g)", notes.metrics[i].values[range]);
-      result = kDiffers;
+      result = kUnusable;
     }
     std::printf("\n");
   }
@@ -95,9 +94,9 @@ int decode_images(const CuptiLibrary& library, const std::string& path) {
         "pagoda-metrics: skipped: %s holds no image; pagoda-profile --keep-raw leaves them on a machine with a "
         "GPU (FILE.counters with FILE.txt)\n",
         path.c_str());
-    return kNone;
+    return kNoLibrary;
   }
-  int result = kSame;
+  int result = kDone;
   for (const fs::path& image : images) result = std::max(result, decode(library, image));
   return result;
 }

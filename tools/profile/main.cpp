@@ -1,6 +1,5 @@
 // pagoda-profile: runs a program and reports what each of its kernels did on the GPU, and for which node of the model.
 #include "arguments.h"
-#include "profile_run.h"
 #include "tool.h"
 
 int main(int argc, char** argv) {

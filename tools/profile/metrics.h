@@ -1,7 +1,9 @@
 // The work of pagoda-metrics, with CUPTI's host library: writes and checks the catalogue, evaluates counter images.
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cupti_library.h"
@@ -40,8 +42,9 @@ struct QuantityRule {
 std::vector<QuantityRule> quantity_rules();
 
 // Quantities of the first group; precisions of the tensor units are added to it afterwards.
-std::vector<std::string> base_quantities();
+inline constexpr std::array<std::string_view, 6> kBaseQuantities = {"seconds",          "cycles",   "bytes.dram_read",
+                                                                    "bytes.dram_write", "bytes.l2", "bytes.l1"};
 // Cycles of the units whose peaks are per cycle: added to the first group if it still fits into one pass.
-std::vector<std::string> clock_quantities();
+inline constexpr std::array<std::string_view, 3> kClockQuantities = {"cycles.l1", "cycles.l2", "cycles.dram"};
 
 }  // namespace pagoda::tools::profile

@@ -1,5 +1,6 @@
 // Names are those that CUPTI's host library lists from Volta to Blackwell; weights follow from the instructions.
 #include "metrics.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::tools::profile {
 namespace {
@@ -116,8 +117,8 @@ std::vector<QuantityRule> quantity_rules() {
       {"peak.bytes.l1", {peak_terms("l1tex__t_bytes.sum", 1)}},
   };
   for (const TensorRule& tensor : tensor_rules()) {
-    QuantityRule flops{std::string("flops.") + tensor.precision + ".tensor", {}};
-    QuantityRule peak{std::string("peak.") + tensor.precision + ".tensor", {}};
+    QuantityRule flops{cat("flops.", tensor.precision, ".tensor"), {}};
+    QuantityRule peak{cat("peak.", tensor.precision, ".tensor"), {}};
     for (const auto& sources : tensor.sources) add_tensor(flops, sources);
     // The dense peak. A counter for both dense and sparse operands has the sparse peak, twice as high; use it only if
     // the operands are never sparse, in this precision or on this chip.
@@ -131,11 +132,5 @@ std::vector<QuantityRule> quantity_rules() {
   }
   return rules;
 }
-
-std::vector<std::string> base_quantities() {
-  return {"seconds", "cycles", "bytes.dram_read", "bytes.dram_write", "bytes.l2", "bytes.l1"};
-}
-
-std::vector<std::string> clock_quantities() { return {"cycles.l1", "cycles.l2", "cycles.dram"}; }
 
 }  // namespace pagoda::tools::profile

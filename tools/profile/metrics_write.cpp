@@ -29,6 +29,11 @@ void join(std::vector<std::string>& all, const std::vector<std::string>& more) {
 
 namespace {
 
+template <typename Ids>
+bool contains(const Ids& ids, std::string_view id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
 bool knows_sparsity(const HostChip& chip) {
   return std::any_of(chip.metrics().begin(), chip.metrics().end(),
                      [](const std::string& name) { return name.ends_with("_sparsity_on"); });
@@ -56,10 +61,12 @@ std::optional<documents::MetricFormula> resolved(const HostChip& chip, const doc
     for (const documents::MetricTerm& term : formula.terms)
       formula.term_passes = std::max(formula.term_passes, static_cast<std::int64_t>(chip.passes({term.metric})));
   std::vector<std::string> with_base = names_of(formula.terms);
-  for (const auto& ids : {base_quantities(), clock_quantities()})
-    for (const std::string& id : ids)
-      if (const documents::MetricQuantity* base = known.quantity(id))
-        join(with_base, names_of(base->formulas.front().terms));
+  const auto add = [&](std::string_view id) {
+    if (const documents::MetricQuantity* base = known.quantity(id))
+      join(with_base, names_of(base->formulas.front().terms));
+  };
+  std::for_each(kBaseQuantities.begin(), kBaseQuantities.end(), add);
+  std::for_each(kClockQuantities.begin(), kClockQuantities.end(), add);
   formula.base_passes = static_cast<std::int64_t>(chip.passes(with_base));
   return formula;
 }
@@ -98,11 +105,10 @@ std::vector<documents::MetricGroup> packed(const HostChip& host, const documents
   Packer packer(host);
   std::vector<std::string> base, scalar;
   std::vector<const documents::MetricQuantity*> tensors;
-  const std::vector<std::string> base_ids = base_quantities();
   for (const documents::MetricQuantity& quantity : chip.quantities) {
     const auto names = names_of(quantity.formulas.front().terms);
     const bool is_tensor = quantity.id.ends_with(".tensor");
-    if (std::find(base_ids.begin(), base_ids.end(), quantity.id) != base_ids.end())
+    if (contains(kBaseQuantities, quantity.id))
       join(base, names);
     else if (quantity.name().kind == documents::QuantityKind::Flops)
       is_tensor ? tensors.push_back(&quantity) : join(scalar, names);
@@ -112,7 +118,7 @@ std::vector<documents::MetricGroup> packed(const HostChip& host, const documents
   for (const documents::MetricQuantity* quantity : tensors)
     if (quantity->formulas.front().passes > 1 || !packer.add_to_first(names_of(quantity->formulas.front().terms)))
       left.push_back(quantity);
-  for (const std::string& id : clock_quantities())
+  for (const std::string_view id : kClockQuantities)
     if (const documents::MetricQuantity* cycles = chip.quantity(id))
       packer.add_to_first(names_of(cycles->formulas.front().terms));
   packer.add(scalar, 1);
@@ -148,9 +154,7 @@ documents::ChipMetrics described(const CuptiLibrary& library, const std::vector<
                      [](const documents::MetricFormula& a, const documents::MetricFormula& b) {
                        return std::min<std::int64_t>(a.term_passes, 2) < std::min<std::int64_t>(b.term_passes, 2);
                      });
-    const std::vector<std::string> clocks = clock_quantities();
-    const bool is_clock = std::find(clocks.begin(), clocks.end(), rule.id) != clocks.end();
-    if (is_clock && !quantity.formulas.empty() && quantity.formulas.front().base_passes > 1)
+    if (contains(kClockQuantities, rule.id) && !quantity.formulas.empty() && quantity.formulas.front().base_passes > 1)
       result.missing.push_back(
           {rule.id, "takes a pass beside time and bytes; its unit's peak is known by cycle alone"});
     else if (!quantity.formulas.empty())

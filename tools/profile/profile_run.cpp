@@ -1,5 +1,5 @@
 // From options to a document: runs the program, reads its records and merges them.
-#include "profile_run.h"
+#include "arguments.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,9 @@
 // Settings as text lines: reading them inside a foreign program needs no library.
 #include "settings.h"
 
+#include <utility>
+
+#include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/record_line.h"
 
@@ -12,29 +15,25 @@ using base::split_line;
 
 constexpr std::string_view kCollect[] = {"times", "launches", "ranges"};
 
-std::uint64_t number(const std::string& word) { return base::parse_number<std::uint64_t>(word).value_or(0); }
+// Members by key.
+constexpr std::pair<std::string_view, std::string Settings::*> kTexts[] = {
+    {"folder", &Settings::folder},       {"nvtx", &Settings::nvtx},   {"kernel", &Settings::kernel},
+    {"iteration", &Settings::iteration}, {"cupti", &Settings::cupti}, {"nvml", &Settings::nvml}};
+constexpr std::pair<std::string_view, bool Settings::*> kFlags[] = {
+    {"keep_raw", &Settings::keep_raw}, {"list_ranges", &Settings::list_ranges}, {"replay", &Settings::replay}};
 
 }  // namespace
 
 std::string write_settings(const Settings& settings) {
   std::string text;
-  const auto add = [&](std::string_view key, std::string_view value) {
-    ((text += key) += '\t') += escaped(value);
-    text += '\n';
-  };
-  add("folder", settings.folder);
+  const auto add = [&](std::string_view key, std::string_view value) { text += cat(key, "\t", escaped(value), "\n"); };
+  for (const auto& [key, member] : kTexts) add(key, settings.*member);
+  for (const auto& [key, member] : kFlags)
+    if (settings.*member) add(key, "1");
   add("collect", kCollect[static_cast<std::size_t>(settings.collect)]);
-  add("batch", std::to_string(settings.batch));
-  add("nvtx", settings.nvtx);
-  add("kernel", settings.kernel);
-  add("iteration", settings.iteration);
-  add("skip", std::to_string(settings.skip));
-  if (settings.count) add("count", std::to_string(*settings.count));
-  if (settings.keep_raw) add("keep_raw", "1");
-  if (settings.list_ranges) add("list_ranges", "1");
-  if (settings.replay) add("replay", "1");
-  add("cupti", settings.cupti);
-  add("nvml", settings.nvml);
+  add("batch", cat(settings.batch));
+  add("skip", cat(settings.skip));
+  if (settings.count) add("count", cat(*settings.count));
   for (const auto& [chip, groups] : settings.groups)
     for (const std::vector<std::string>& group : groups) {
       text += "group\t" + escaped(chip);
@@ -52,18 +51,14 @@ Settings parse_settings(std::string_view text) {
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (words.size() < 2) continue;
     const std::string &key = words[0], &value = words[1];
-    if (key == "folder") settings.folder = value;
-    if (key == "batch" && number(value) > 0) settings.batch = number(value);
-    if (key == "nvtx") settings.nvtx = value;
-    if (key == "kernel") settings.kernel = value;
-    if (key == "iteration") settings.iteration = value;
-    if (key == "skip") settings.skip = number(value);
-    if (key == "count") settings.count = number(value);
-    if (key == "keep_raw") settings.keep_raw = true;
-    if (key == "list_ranges") settings.list_ranges = true;
-    if (key == "replay") settings.replay = true;
-    if (key == "cupti") settings.cupti = value;
-    if (key == "nvml") settings.nvml = value;
+    for (const auto& [name, member] : kTexts)
+      if (key == name) settings.*member = value;
+    for (const auto& [name, member] : kFlags)
+      if (key == name) settings.*member = true;
+    const auto number = base::parse_number<std::uint64_t>(value);
+    if (key == "batch" && number.value_or(0) > 0) settings.batch = *number;
+    if (key == "skip") settings.skip = number.value_or(0);
+    if (key == "count") settings.count = number.value_or(0);
     if (key == "group") settings.groups[value].emplace_back(words.begin() + 2, words.end());
     for (std::size_t i = 0; key == "collect" && i < std::size(kCollect); ++i)
       if (value == kCollect[i]) settings.collect = static_cast<Collect>(i);
