@@ -10,27 +10,35 @@ __device__ __forceinline__ void mix(uint4& sum, const uint4& x) {
 
 __device__ __forceinline__ unsigned folded(const uint4& sum) { return sum.x ^ sum.y ^ sum.z ^ sum.w; }
 
-// Loads of 16 bytes past L1, through L1, as a stream, and from shared memory.
-#define LOAD(name, from, CONSTRAINT, T)                                                                                 \
-  __device__ __forceinline__ uint4 name(T p) {                                                                          \
-    uint4 v;                                                                                                            \
-    asm volatile("ld." from ".v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : CONSTRAINT(p)); \
-    return v;                                                                                                           \
-  }
-LOAD(load_l2, "global.cg", "l", const uint4*)
-LOAD(load_l1, "global.ca", "l", const uint4*)
-LOAD(load_stream, "global.cs", "l", const uint4*)
-LOAD(load_shared, "shared", "r", unsigned)
+__device__ __forceinline__ uint4 load_l2(const uint4* p) {
+  uint4 v;
+  asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+  return v;
+}
+
+__device__ __forceinline__ uint4 load_l1(const uint4* p) {
+  uint4 v;
+  asm volatile("ld.global.ca.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+  return v;
+}
+
+__device__ __forceinline__ uint4 load_stream(const uint4* p) {
+  uint4 v;
+  asm volatile("ld.global.cs.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+  return v;
+}
 
 __device__ __forceinline__ void store_stream(uint4* p, const uint4& v) {
   asm volatile("st.global.cs.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
 }
 
-__device__ __forceinline__ unsigned axpy(unsigned b, unsigned c, float s) {
-  return __float_as_uint(__fmaf_rn(s, __uint_as_float(c), __uint_as_float(b)));
-}
 __device__ __forceinline__ uint4 axpy(const uint4& b, const uint4& c, float s) {
-  return make_uint4(axpy(b.x, c.x, s), axpy(b.y, c.y, s), axpy(b.z, c.z, s), axpy(b.w, c.w, s));
+  uint4 r;
+  r.x = __float_as_uint(__fmaf_rn(s, __uint_as_float(c.x), __uint_as_float(b.x)));
+  r.y = __float_as_uint(__fmaf_rn(s, __uint_as_float(c.y), __uint_as_float(b.y)));
+  r.z = __float_as_uint(__fmaf_rn(s, __uint_as_float(c.z), __uint_as_float(b.z)));
+  r.w = __float_as_uint(__fmaf_rn(s, __uint_as_float(c.w), __uint_as_float(b.w)));
+  return r;
 }
 
 // Stores what the threads have read, so that no compiler or cache can drop a load: `out` has 8192 words, one per warp,
@@ -126,7 +134,12 @@ extern "C" __global__ void __launch_bounds__(256) hbm_read_bulk(unsigned trips, 
     __syncthreads();
     uint4 v[4];
 #pragma unroll
-    for (int k = 0; k < 4; ++k) v[k] = load_shared(base + place * kPieceBytes + 16 * (threadIdx.x + 256 * k));
+    for (int k = 0; k < 4; ++k) {
+      const unsigned at = base + place * kPieceBytes + 16 * (threadIdx.x + 256 * k);
+      asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
+                   : "=r"(v[k].x), "=r"(v[k].y), "=r"(v[k].z), "=r"(v[k].w)
+                   : "r"(at));
+    }
     FOUR mix(sum, v[k]);
     __syncthreads();
     if (threadIdx.x == 0 && number + kPieces < all) request(number + kPieces);
@@ -232,6 +245,12 @@ extern "C" __global__ void __launch_bounds__(256) l1_read(unsigned trips, const 
   }
   stop(clocks);
   keep(out, sum);
+}
+
+__device__ __forceinline__ uint4 load_shared(unsigned address) {
+  uint4 v;
+  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address));
+  return v;
 }
 
 // The same from 32 KiB of shared memory. A `stride` of 1 has no bank conflicts; larger ones are the conflict control.

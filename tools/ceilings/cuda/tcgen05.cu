@@ -29,50 +29,55 @@ __device__ __forceinline__ bool elected() {
 // A single block, or two of a cluster: rank, synchronisation, and the instructions whose text names the group. `rank`
 // is the block's number in its pair; the first block issues. `finish` signals a barrier of every block when all
 // products issued so far are done.
-template <int kCount>
-struct Group {
-  static constexpr int kBlocks = kCount;
+struct Single {
+  static constexpr int kBlocks = 1;
+  static __device__ uint32_t rank() { return 0; }
+  static __device__ void meet() { __syncthreads(); }
+  static __device__ void allocate(uint32_t to) {
+    asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(to), "n"(kColumns)
+                 : "memory");
+    asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;" ::: "memory");
+  }
+  static __device__ void release(uint32_t tensor) {
+    asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(tensor), "n"(kColumns) : "memory");
+  }
+  static __device__ void commit(uint32_t barrier) {
+    asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier)
+                 : "memory");
+  }
+  static __device__ void finish(uint32_t barrier) { commit(barrier); }
+};
+struct Pair {
+  static constexpr int kBlocks = 2;
   static __device__ uint32_t rank() {
-    uint32_t r = 0;
-    if constexpr (kBlocks == 2) asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+    uint32_t r;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
     return r;
   }
   static __device__ void meet() {
-    if constexpr (kBlocks == 1) {
-      __syncthreads();
-    } else {
-      asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-      asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-    }
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
   }
   static __device__ void allocate(uint32_t to) {
-    asm volatile("tcgen05.alloc.cta_group::%2.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(to), "n"(kColumns),
-                 "n"(kBlocks)
+    asm volatile("tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(to), "n"(kColumns)
                  : "memory");
-    asm volatile("tcgen05.relinquish_alloc_permit.cta_group::%0.sync.aligned;" ::"n"(kBlocks) : "memory");
+    asm volatile("tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;" ::: "memory");
   }
   static __device__ void release(uint32_t tensor) {
-    asm volatile("tcgen05.dealloc.cta_group::%2.sync.aligned.b32 %0, %1;" ::"r"(tensor), "n"(kColumns), "n"(kBlocks)
-                 : "memory");
+    asm volatile("tcgen05.dealloc.cta_group::2.sync.aligned.b32 %0, %1;" ::"r"(tensor), "n"(kColumns) : "memory");
   }
   static __device__ void commit(uint32_t barrier) {
-    asm volatile("tcgen05.commit.cta_group::%1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier),
-                 "n"(kBlocks)
+    asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier)
                  : "memory");
   }
   static __device__ void finish(uint32_t barrier) {
-    if constexpr (kBlocks == 1)
-      commit(barrier);
-    else
-      asm volatile(
-          "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" ::"r"(
-              barrier),
-          "h"((unsigned short)3)
-          : "memory");
+    asm volatile(
+        "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" ::"r"(
+            barrier),
+        "h"((unsigned short)3)
+        : "memory");
   }
 };
-using Single = Group<1>;
-using Pair = Group<2>;
 
 // Block scales: 1 with fills of zeros and ones; 1/2, 1 or 2 with random fills. Tensor memory has the scales of row r in
 // lane r % 32, column r / 32, one byte per block, repeated in each of its four parts of 32 lanes. Each thread block of
