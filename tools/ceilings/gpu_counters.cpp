@@ -46,7 +46,8 @@ std::vector<CounterSet> counter_sets(const std::string& kernel, const std::strin
     return {};
   }
   const bool gmma = kernel.starts_with("wgmma"), is_own = gmma || kernel.starts_with("mma_");
-  // A library chooses its instruction, so only the counters of all paths measure it; its float32 runs on the vector unit.
+  // A library chooses its instruction, so only the counters of all paths measure it; its float32 runs on the vector
+  // unit.
   if (is_own || (op == "gemm" && precision != "float32")) {
     const std::string path = gmma ? "op_hgmma_" : "op_hmma_";
     std::vector<CounterSet> sets;
