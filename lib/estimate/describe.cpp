@@ -398,18 +398,6 @@ EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols,
   return part;
 }
 
-std::vector<EstimateBudget> budgets_part(const std::vector<BudgetResult>& results) {
-  std::vector<EstimateBudget> part;
-  part.reserve(results.size());
-  for (const BudgetResult& result : results)
-    part.push_back({.budget = result.budget.kind,
-                    .limit = result.budget.text,
-                    .verdict = result.verdict,
-                    .value = result.value,
-                    .causes = result.causes});
-  return part;
-}
-
 }  // namespace
 
 EstimateDocument describe(const Model& model, const EstimateRequest& request, Findings findings) {
@@ -477,7 +465,7 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
         sweep_part(std::move(*findings.sweep), std::move(findings.swept_symbols), findings.predicted_points);
     if (request.device) estimate.sweep->device_bytes = request.device->memory_bytes();
   }
-  if (!request.budgets.empty()) estimate.budgets = budgets_part(findings.budgets);
+  if (!request.budgets.empty()) estimate.budgets = std::move(findings.budgets);
 
   if (request.device)
     if (std::string note = add_energy(*request.device, estimate); !note.empty())

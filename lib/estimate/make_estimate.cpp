@@ -228,7 +228,7 @@ void spell_messages(std::string (*spell)(std::string_view), EstimateDocument& es
   for (EstimateAdvice& each : estimate.advice) each.change = spell(each.change);
   for (EstimateVariant& each : estimate.variants) each.refused = spell(each.refused);
   if (estimate.budgets)
-    for (EstimateBudget& each : *estimate.budgets)
+    for (BudgetResult& each : *estimate.budgets)
       for (std::string& cause : each.causes) cause = spell(cause);
 }
 

@@ -170,8 +170,8 @@ void document(A& a, Doc& x, const Rows& rows) {
   }
   if (x.budgets)
     a.list("budgets", *x.budgets, [](A& inner, auto& result) {
-      inner("budget", result.budget);
-      inner("limit", result.limit);
+      inner("budget", result.budget.kind);
+      inner("limit", result.budget.text);
       inner("verdict", result.verdict);
       inner("value", result.value);
       inner("causes", result.causes);

@@ -11,40 +11,40 @@ namespace pagoda::present {
 namespace report {
 namespace {
 
-std::string found_text(const documents::EstimateBudget& budget) {
-  if (!budget.value) return "?";
-  if (budget.budget == BudgetKind::Seconds) return base::si_seconds(*budget.value);
-  const bool is_bytes = budget.budget == BudgetKind::Bytes || budget.budget == BudgetKind::Memory;
-  return base::si(static_cast<Int>(*budget.value), is_bytes ? "B" : "");
+std::string found_text(const BudgetResult& result) {
+  if (!result.value) return "?";
+  if (result.budget.kind == BudgetKind::Seconds) return base::si_seconds(*result.value);
+  const bool is_bytes = result.budget.kind == BudgetKind::Bytes || result.budget.kind == BudgetKind::Memory;
+  return base::si(static_cast<Int>(*result.value), is_bytes ? "B" : "");
 }
 
-std::string causes_text(const documents::EstimateBudget& budget) {
-  return base::joined(budget.causes, "; ", base::printable);
+std::string causes_text(const BudgetResult& result) {
+  return base::joined(result.causes, "; ", base::printable);
 }
 
 }  // namespace
 
-base::Grid budgets_grid(const std::vector<documents::EstimateBudget>& budgets) {
+base::Grid budgets_grid(const std::vector<BudgetResult>& budgets) {
   base::Grid grid{.columns = {{.header = "budget"},
                               {.header = "verdict"},
                               {.header = "limit", .is_number = true},
                               {.header = "found", .is_number = true},
                               {.header = "why"}},
                   .rows = {}};
-  for (const documents::EstimateBudget& budget : budgets)
-    grid.rows.push_back({std::string(to_string(budget.budget)), std::string(to_string(budget.verdict)),
-                         base::printable(budget.limit), found_text(budget), causes_text(budget)});
+  for (const BudgetResult& result : budgets)
+    grid.rows.push_back({std::string(to_string(result.budget.kind)), std::string(to_string(result.verdict)),
+                         base::printable(result.budget.text), found_text(result), causes_text(result)});
   return grid;
 }
 
 }  // namespace report
 
-std::string budgets_report(const std::vector<documents::EstimateBudget>& budgets) {
+std::string budgets_report(const std::vector<BudgetResult>& budgets) {
   std::string text;
-  for (const documents::EstimateBudget& budget : budgets) {
-    const std::string causes = report::causes_text(budget);
-    text += cat(to_string(budget.budget), ": ", to_string(budget.verdict), " ", budget.limit, ", found ",
-                report::found_text(budget), causes.empty() ? "" : "; ", causes, "\n");
+  for (const BudgetResult& result : budgets) {
+    const std::string causes = report::causes_text(result);
+    text += cat(to_string(result.budget.kind), ": ", to_string(result.verdict), " ", result.budget.text, ", found ",
+                report::found_text(result), causes.empty() ? "" : "; ", causes, "\n");
   }
   return text;
 }

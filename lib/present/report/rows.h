@@ -86,7 +86,7 @@ base::Grid memory_grid(const documents::EstimateMemory& plan);
 std::string title(const EstimateDocument& estimate);
 std::string subtitle(const EstimateDocument& estimate);
 // Budgets: the limit, whether it is met, the value found, and why.
-base::Grid budgets_grid(const std::vector<documents::EstimateBudget>& budgets);
+base::Grid budgets_grid(const std::vector<BudgetResult>& budgets);
 // The memory of a training step.
 base::Grid training_memory_grid(const documents::EstimateTraining& training);
 // Formulas of the totals: name and formula.

@@ -524,15 +524,6 @@ struct EstimateSweep {
   std::string engine, calibration;  // of the predictions, as in EstimatePrediction
 };
 
-// A BudgetResult as stored in the document.
-struct EstimateBudget {
-  BudgetKind budget = BudgetKind::Flops;
-  std::string limit;  // as given by the user
-  Verdict verdict = Verdict::CannotTell;
-  std::optional<double> value;
-  std::vector<std::string> causes;
-};
-
 struct EstimateDocument {
   std::string tool;
   EstimateModel model;
@@ -555,7 +546,7 @@ struct EstimateDocument {
   std::vector<EstimateVariant> variants;
   std::optional<EstimateTraining> training;
   std::optional<EstimateSweep> sweep;
-  std::optional<std::vector<EstimateBudget>> budgets;
+  std::optional<std::vector<BudgetResult>> budgets;  // files store the limits as text
   std::vector<Diagnostic> diagnostics;
   std::vector<std::string> unknown;  // members that this version does not know, each listed once: "nodes.colour"
 

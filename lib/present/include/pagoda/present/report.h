@@ -85,7 +85,7 @@ std::string memory_timeline_csv(const documents::EstimateDocument& estimate);
 std::string memory_timeline_svg(const documents::EstimateDocument& estimate);
 
 // One line per budget: "flops: exceeds 5GFLOP, found 8.18 G".
-std::string budgets_report(const std::vector<documents::EstimateBudget>& budgets);
+std::string budgets_report(const std::vector<BudgetResult>& budgets);
 
 // What this build supports.
 enum class List : std::uint8_t {
