@@ -21,6 +21,7 @@ GIVEN = {
     "pagoda/core/call_names.h": "extern const Model model; extern const Analysis analysis;",
     "pagoda/core/custom_operator.h": "extern const Model model;",
     "pagoda/documents/custom_operators.h": "extern const Model model;",
+    "pagoda/documents/archive.h": "struct Sizes { std::int64_t params; std::string scope; };",
     "pagoda/estimate/compare.h": "extern const EstimateDocument before, after;",
     "pagoda/estimate/pipeline.h": "extern const Model encoder, unet; extern const EstimateRequest request;",
     "pagoda/documents/columns.h": "extern const EstimateDocument estimate;",
@@ -69,7 +70,7 @@ def function(header, example, number, namespaces):
     """An example as C++ that compiles if the example is correct."""
     for pattern, instead in ((r"= …", "= {}"), (r"\) …", ") {}"), (r",? ?…", "")):
         example = re.sub(pattern, instead, example)
-    defined = re.findall(r"^\w[^;\n]*\) \{(?: .*|\n(?:.*\n)*?)\}$", example, re.M)  # functions
+    defined = re.findall(r"^(?:template <.*>\n)?\w[^;\n]*\) \{(?: .*|\n(?:.*\n)*?)\}$", example, re.M)  # functions
     for text in defined:
         example = example.replace(text, "")
     using = "\n".join(f"using namespace {name};" for name in namespaces)
