@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <span>
 
 #include "pagoda/documents/archive.h"
 #include "embedded.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/engine.h"
@@ -84,83 +86,45 @@ CalibrationFile rounded(CalibrationFile file) {
 
 // --- coefficients: each row is a member, by its path ---
 
-std::vector<std::string> split(const std::string& path) {
-  std::vector<std::string> names(1);
-  for (const char c : path) c == '.' ? void(names.emplace_back()) : names.back().push_back(c);
-  return names;
+void coefficient(members::Writer& a, const char* key, const CoefficientRow& row, const Coefficients& x) {
+  const auto found = x.find(row.name);
+  if (found == x.end()) return;
+  row.digits == Digits::Integer ? a(key, std::int64_t{std::llround(found->second)}) : a(key, found->second);
+}
+void coefficient(members::Reader& a, const char* key, const CoefficientRow& row, Coefficients& x) {
+  a.with(key, row.presence != Presence::Optional, [&](const JsonField& field) {
+    const bool is_valid = field.value().is_number() && row.limits.is_valid(field.number()) &&
+                          (row.digits != Digits::Integer || field.number() == std::floor(field.number()));
+    if (!is_valid) field.fail_expected(row.limits.expected);
+    x[row.name] = field.number();
+  });
 }
 
-void write_coefficients(JsonWriter& json, const CoefficientRows& rows, const Coefficients& coefficients) {
-  std::vector<std::string> open;  // the path of the current object
-  const auto close_to = [&](std::size_t depth) {
-    for (; open.size() > depth; open.pop_back()) json.end_object();
-  };
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto found = coefficients.find(rows[i].name);
-    if (found == coefficients.end()) continue;
-    std::vector<std::string> path = split(rows[i].name);
-    const std::string name = std::move(path.back());
-    path.pop_back();
-    std::size_t same = 0;
-    while (same < std::min(path.size(), open.size()) && path[same] == open[same]) ++same;
-    close_to(same);
-    for (; same < path.size(); ++same) {
-      json.key(path[same]).begin_object(same + 1 == path.size() ? Layout::Line : Layout::Block);
-      open.push_back(path[same]);
+// Members of an object: the rows, without the first `depth` characters of their names. Rows of one object are
+// neighbours.
+template <typename A>
+void coefficients(A& a, std::span<const CoefficientRow> rows, std::size_t depth,
+                  typename A::template Ref<Coefficients> x) {
+  while (!rows.empty()) {
+    const std::string& name = rows.front().name;
+    const std::size_t dot = name.find('.', depth);
+    if (dot == std::string::npos) {
+      coefficient(a, name.c_str() + depth, rows.front(), x);
+      rows = rows.subspan(1);
+      continue;
     }
-    if (rows[i].digits == Digits::Integer)
-      json.member(name, std::llround(found->second));
-    else
-      json.member(name, found->second);
+    const auto end = std::find_if(rows.begin(), rows.end(), [&](const CoefficientRow& row) {
+      return row.name.compare(0, dot + 1, name, 0, dot + 1) != 0;
+    });
+    const auto inside = rows.first(static_cast<std::size_t>(end - rows.begin()));
+    rows = rows.subspan(inside.size());
+    const auto any = [&](auto holds) { return std::any_of(inside.begin(), inside.end(), holds); };
+    const std::string object = name.substr(depth, dot - depth);
+    if (any([](const CoefficientRow& row) { return row.presence == Presence::Required; })) a.required(object.c_str());
+    if (A::kReads || any([&](const CoefficientRow& row) { return x.contains(row.name); }))
+      a.object(object.c_str(), name.find('.', dot + 1) == std::string::npos ? Layout::Line : Layout::Block,
+               [&](A& inner) { coefficients(inner, inside, dot + 1, x); });
   }
-  close_to(0);
-}
-
-double coefficient(const JsonField& field, const CoefficientRow& row) {
-  const bool is_valid = field.value().is_number() && row.limits.is_valid(field.number()) &&
-                        (row.digits != Digits::Integer || field.number() == std::floor(field.number()));
-  if (!is_valid) field.fail_expected(row.limits.expected);
-  return field.number();
-}
-
-Coefficients read_coefficients(const JsonField& document, const CoefficientRows& rows) {
-  Coefficients coefficients;
-  for (const CoefficientRow& row : rows) {
-    const std::vector<std::string> path = split(row.name);
-    std::optional<JsonField> object = document;
-    for (std::size_t i = 0; i + 1 < path.size() && object; ++i)
-      object = row.presence == Presence::Required ? object->at(path[i]) : object->find(path[i]);
-    if (!object) continue;
-    const bool is_needed = row.presence != Presence::Optional;
-    if (is_needed || object->has(path.back())) coefficients[row.name] = coefficient(object->at(path.back()), row);
-  }
-  return coefficients;
-}
-
-// Adds the members of an object that neither a row nor the form has.
-void find_unknown(const JsonField& object, const std::string& path, const std::set<std::string>& known,
-                  std::vector<std::string>& unknown) {
-  for (const auto& [name, value] : object.members()) {
-    const std::string member = path + name;
-    if (!known.contains(member))
-      unknown.push_back(member);
-    else if (value.value().is_object() && known.contains(member + '.'))
-      find_unknown(value, member + '.', known, unknown);
-  }
-}
-
-std::set<std::string> known_members(const FileForm& form, const CoefficientRows& rows) {
-  std::set<std::string> known = {"schema"};
-  known.insert(form.required.begin(), form.required.end());
-  known.insert(form.optional.begin(), form.optional.end());
-  for (const CoefficientRow& row : rows) {
-    known.insert(row.name);
-    for (std::size_t dot = row.name.find('.'); dot != std::string::npos; dot = row.name.find('.', dot + 1)) {
-      known.insert(row.name.substr(0, dot));
-      known.insert(row.name.substr(0, dot + 1));
-    }
-  }
-  return known;
 }
 
 // --- the document ---
@@ -184,8 +148,7 @@ void factors(A& a, typename A::template Ref<std::optional<Factors>> x) {
 template <typename A>
 void interval(A& a, typename A::template Ref<Calibration> x) {
   if constexpr (!A::kReads)
-    if (!x.interval && form_of(engine(x.engine).schema).has_null_interval)
-      return void(a.json().key("interval").null());
+    if (!x.interval && form_of(engine(x.engine).schema).has_null_interval) return void(a.json().key("interval").null());
   a.object("interval", Layout::Line, [&](A& inner) {
     inner("coverage", x.coverage);
     factors(inner, x.interval);
@@ -202,13 +165,8 @@ template <typename A>
 void errors(A& a, typename A::template Ref<Calibration> x, bool has_rank) {
   const bool is_known = x.errors.models > 0;
   a.object("unseen_families", Layout::Line, [&](A& inner) {
-    if constexpr (A::kReads) {
-      inner("models", x.errors.models);
-      inner("families", x.errors.families);
-    } else {
-      inner("models", std::llround(x.errors.models));
-      inner("families", std::llround(x.errors.families));
-    }
+    inner.whole("models", x.errors.models);
+    inner.whole("families", x.errors.families);
     inner.known("mean_error", x.errors.mean_error, is_known);
     inner.known("median_error", x.errors.median_error, is_known);
     inner.known("p90_error", x.errors.p90_error, is_known);
@@ -233,14 +191,12 @@ void calibration_run(A& a, typename A::template Ref<CalibrationRun> x) {
   a("predicted", x.predicted);
 }
 
-std::vector<Calibration::Set> sets(const JsonField& document, const char* key, const CoefficientRows& rows) {
-  std::vector<Calibration::Set> list;
-  if (document.has(key))
-    for (const JsonField& set : document.array(key))
-      list.push_back({.device = set.at("device").text(),
-                      .compute_capabilities = set.at("compute_capabilities").texts(),
-                      .coefficients = read_coefficients(set, rows)});
-  return list;
+void sets(members::Reader& a, const char* key, const CoefficientRows& rows, std::vector<Calibration::Set>& x) {
+  a.list(key, x, [&](members::Reader& inner, Calibration::Set& set) {
+    inner.need("device", set.device);
+    inner.need("compute_capabilities", set.compute_capabilities);
+    coefficients(inner, rows, 0, set.coefficients);
+  });
 }
 
 template <typename A>
@@ -248,21 +204,19 @@ void members_of(A& a, typename A::template Ref<CalibrationFile> file, const Engi
   const FileForm& form = form_of(engine.schema);
   auto& x = file.fitted;
   a("id", x.id);
-  if constexpr (!A::kReads) {
-    if (form.has("engine")) a("engine", x.engine);
-    if (form.has("precision")) a("precision", engine.precisions.front());
-  }
+  if (form.has("engine")) a.derived("engine", x.engine);
+  if (form.has("precision")) a.derived("precision", engine.precisions.front());
   a("regime", x.regime);
   if (form.has("source")) a("source", x.source);
   if (form.has("devices")) a("devices", x.devices);
   if (form.has("layouts")) a("layouts", x.layouts);
+  coefficients(a, engine.coefficients(), 0, x.coefficients);
   if constexpr (A::kReads) {
-    a("inline_codes", x.inline_codes);
-    x.coefficients = read_coefficients(a.all(), engine.coefficients());
-    x.sets = sets(a.all(), "sets", engine.coefficients());
-    if (engine.powers != nullptr) x.powers = sets(a.all(), "powers", engine.powers());
-  } else {
-    write_coefficients(a.json(), engine.coefficients(), x.coefficients);
+    if (form.has("inline_codes")) a("inline_codes", x.inline_codes);
+    if (form.has("sets")) sets(a, "sets", engine.coefficients(), x.sets);
+    if (form.has("powers")) sets(a, "powers", engine.powers(), x.powers);
+    for (const char* known : {"ceilings", "fitted", "left_out"})
+      if (form.has(known)) a.derived(known, 0);
   }
   if (form.has("pairs")) {
     a.list("fitted", file.groups, group_errors<A>);
@@ -284,7 +238,7 @@ const Engine& engine_of(const JsonField& document, std::string_view schema) {
   if (first == all.end()) {
     std::set<std::string> known;
     for (const Engine* each : all) known.emplace(each->schema);
-    document.fail("has schema \"" + std::string(schema) + "\"; expected " + base::joined(known, " or "));
+    document.fail(cat("has schema \"", schema, "\"; expected ", base::joined(known, " or ")));
   }
   if (!document.has("engine")) return **first;
   const JsonField named = document.at("engine");
@@ -304,24 +258,20 @@ CalibrationFile parse_calibration(std::string_view json, std::string_view subjec
   const base::JsonDocument parsed = base::parse_json(json, subject, "expected a calibration");
   const JsonField document = parsed.root();
   const Engine& engine = engine_of(document, parsed.schema());
-  const FileForm& form = form_of(engine.schema);
-  for (const std::string_view member : form.required) static_cast<void>(document.at(member));
+  for (const std::string_view member : form_of(engine.schema).required) static_cast<void>(document.at(member));
   if (document.has("precision"))
     if (const std::string_view expected = to_string(engine.precisions.front()); document.text("precision") != expected)
-      document.at("precision").fail_expected(std::string(expected) + ", of " + std::string(engine.id));
+      document.at("precision").fail_expected(cat(expected, ", of ", engine.id));
   CalibrationFile file;
   file.fitted.engine = engine.id;
-  members::Unknown unknown{subject.size()};
-  members::Reader reader(document, unknown, members::Reader::Numbers::Any);
-  members_of(reader, file, engine);
+  file.fitted.ignored = members::read(
+      document, file, [&](members::Reader& a, CalibrationFile& x) { members_of(a, x, engine); },
+      members::Reader::Numbers::Any);
   if (file.fitted.coverage >= 1) document.at("interval").at("coverage").fail_expected("a number below 1");
   if (document.has("ceilings")) {
     file.ceilings = document.at("ceilings").value().dump();
-    file.device = parse_device(file.ceilings, std::string(subject) + ": ceilings");
+    file.device = parse_device(file.ceilings, cat(subject, ": ceilings"));
   }
-  std::vector<std::string>& ignored = file.fitted.ignored;
-  ignored.assign(unknown.paths.begin(), unknown.paths.end());
-  find_unknown(document, "", known_members(form, engine.coefficients()), ignored);
   return file;
 }
 
@@ -361,8 +311,7 @@ std::vector<std::string> calibration_ids(std::string_view engine) {
 }
 
 Calibration calibration(std::string_view id) {
-  return parse_calibration(embedded_text(calibration_files(), id, "calibration"), "calibration " + std::string(id))
-      .fitted;
+  return parse_calibration(embedded_text(calibration_files(), id, "calibration"), cat("calibration ", id)).fitted;
 }
 
 }  // namespace pagoda::documents

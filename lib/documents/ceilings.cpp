@@ -4,6 +4,8 @@
 
 #include "pagoda/documents/archive.h"
 #include "device_json.h"
+#include "pagoda/base/cat.h"
+#include "pagoda/base/enum_names.h"
 #include "pagoda/base/files.h"
 #include "pagoda/documents/ceilings.h"
 
@@ -17,10 +19,11 @@ inline constexpr CeilingMode kLast<CeilingMode> = CeilingMode::Sustained;
 namespace {
 
 constexpr std::string_view kCeilingsSchema = "pagoda.ceilings/1";
-constexpr std::array<std::string_view, 4> kCeilingKinds = {"compute", "bandwidth", "latency", "energy"};
-constexpr std::array<std::string_view, 3> kModes = {"issue", "burst", "sustained"};
-constexpr std::array<std::string_view, 8> kCeilingStatuses = {
-    "ok", "not_converged", "contended", "ambiguous", "throttled", "impossible", "wrong_result", "unavailable"};
+constexpr base::EnumNames<CeilingKind::Energy> kCeilingKinds("compute", "bandwidth", "latency", "energy");
+constexpr base::EnumNames<CeilingMode::Sustained> kModes("issue", "burst", "sustained");
+constexpr base::EnumNames<CeilingStatus::Unavailable> kCeilingStatuses("ok", "not_converged", "contended", "ambiguous",
+                                                                       "throttled", "impossible", "wrong_result",
+                                                                       "unavailable");
 
 using members::Layout;
 using members::Reader;
@@ -31,9 +34,7 @@ void status(A& a, typename A::template Ref<CeilingStatus> x) {
   if constexpr (A::kReads) {
     std::string name(to_string(x));
     a("status", name);
-    const auto found = std::find(kCeilingStatuses.begin(), kCeilingStatuses.end(), name);
-    x = found == kCeilingStatuses.end() ? CeilingStatus::NotConverged
-                                        : static_cast<CeilingStatus>(found - kCeilingStatuses.begin());
+    x = kCeilingStatuses.value(name).value_or(CeilingStatus::NotConverged);
   } else {
     a("status", x);
   }
@@ -41,9 +42,8 @@ void status(A& a, typename A::template Ref<CeilingStatus> x) {
 
 template <typename A>
 void ceiling(A& a, typename A::template Ref<Ceiling> c) {
-  for (const char* needed : {"id", "kind"}) a.required(needed);
-  a("id", c.id);
-  a("kind", c.kind);
+  a.need("id", c.id);
+  a.need("kind", c.kind);
   a("mode", c.mode);
   a.maybe("level", c.level);
   a.maybe("precision", c.precision);
@@ -142,9 +142,9 @@ bool settled(const Ceiling& c) { return c.value && c.converged && c.status == Ce
 
 }  // namespace
 
-std::string_view to_string(CeilingKind kind) { return kCeilingKinds[static_cast<std::size_t>(kind)]; }
-std::string_view to_string(CeilingMode mode) { return kModes[static_cast<std::size_t>(mode)]; }
-std::string_view to_string(CeilingStatus status) { return kCeilingStatuses[static_cast<std::size_t>(status)]; }
+std::string_view to_string(CeilingKind kind) { return kCeilingKinds[kind]; }
+std::string_view to_string(CeilingMode mode) { return kModes[mode]; }
+std::string_view to_string(CeilingStatus status) { return kCeilingStatuses[status]; }
 
 std::optional<double> Ceiling::percent(const std::optional<double>& of) const {
   if (!value || !of || !(*of > 0)) return std::nullopt;
@@ -166,7 +166,7 @@ const Ceiling* find_ceiling(const CeilingsDocument& document, std::string_view i
 }
 
 std::string left_out(const std::string& member) {
-  return "\"" + member + "\" is not known to this version and was left out";
+  return cat("\"", member, "\" is not known to this version and was left out");
 }
 
 std::string write_ceilings(const CeilingsDocument& ceilings) {
@@ -174,13 +174,12 @@ std::string write_ceilings(const CeilingsDocument& ceilings) {
 }
 
 CeilingsDocument parse_ceilings(std::string_view json, std::string_view subject) {
-  return parse_ceilings(base::parse_json(json, subject, "expected a file of schema " + std::string(kCeilingsSchema)));
+  return parse_ceilings(base::parse_json(json, subject, cat("expected a file of schema ", kCeilingsSchema)));
 }
 
 CeilingsDocument parse_ceilings(const base::JsonDocument& parsed) {
   if (parsed.schema() != kCeilingsSchema)
-    parsed.root().fail("expected \"schema\": \"" + std::string(kCeilingsSchema) +
-                       "\"; write one with ert-ceilings --json");
+    parsed.root().fail(cat("expected \"schema\": \"", kCeilingsSchema, "\"; write one with ert-ceilings --json"));
   CeilingsDocument result;
   result.unknown = members::read(parsed.root(), result, ceilings_members<Reader>, Reader::Numbers::Any);
   return result;

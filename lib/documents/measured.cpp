@@ -4,9 +4,10 @@
 #include <iterator>
 #include <utility>
 
-#include "pagoda/documents/archive.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
+#include "pagoda/documents/archive.h"
 #include "pagoda/documents/measured.h"
 
 namespace pagoda::documents {
@@ -28,10 +29,9 @@ constexpr std::string_view kCountFlags[] = {
 template <typename A>
 void spread(A& a, const char* key, typename A::template Ref<std::optional<Spread>> x) {
   members::nullable(a, key, Layout::Line, x, [](A& inner, auto& s) {
-    for (const char* needed : {"min", "max", "mean"}) inner.required(needed);
-    inner("min", s.min);
-    inner("max", s.max);
-    inner("mean", s.mean);
+    inner.need("min", s.min);
+    inner.need("max", s.max);
+    inner.need("mean", s.mean);
     inner.count("n", s.n, 1);
   });
 }
@@ -180,16 +180,15 @@ std::string write_measured(const Measured& measured) {
 }
 
 Measured parse_measured(std::string_view json, std::string_view subject) {
-  const std::string expected =
-      "expected a file of schema " + std::string(kMeasuredSchema) + "; write one with pagoda-import";
+  const std::string expected = cat("expected a file of schema ", kMeasuredSchema, "; write one with pagoda-import");
   const base::JsonDocument parsed = base::parse_json(json, subject, expected);
   const base::JsonField root = parsed.root();
   if (parsed.schema() != kMeasuredSchema) root.fail(expected);
   Measured measured;
   measured.unknown = members::read(root, measured, measured_members<Reader>);
   if (std::ranges::find(kMeasuredSources, measured.source) == std::end(kMeasuredSources))
-    base::fail(std::string(subject) + ".source",
-               "is \"" + measured.source + "\"; expected one of " + base::joined(kMeasuredSources));
+    base::fail(cat(subject, ".source"),
+               cat("is \"", measured.source, "\"; expected one of ", base::joined(kMeasuredSources)));
   const std::vector<base::JsonField> kernels = root.array("kernels");
   for (std::size_t i = 0; i < kernels.size(); ++i)
     if (measured.kernels[i].device.value_or(0) >= std::max<std::size_t>(1, measured.devices.size()))

@@ -1,8 +1,8 @@
 // pagoda.result/1 to and from values.
-#include <array>
-
-#include "pagoda/documents/archive.h"
+#include "pagoda/base/cat.h"
+#include "pagoda/base/enum_names.h"
 #include "pagoda/base/text.h"
+#include "pagoda/documents/archive.h"
 #include "pagoda/documents/result.h"
 
 namespace pagoda::documents {
@@ -18,27 +18,26 @@ using members::Layout;
 using members::Reader;
 
 constexpr const char* kResultSchema = "pagoda.result/1";
-constexpr std::array<std::string_view, 6> kResultStatuses = {"ok",     "failed",       "timeout", "out_of_memory",
-                                                             "killed", "not_available"};
-constexpr std::array<std::string_view, 8> kCodes = {
-    "PASS",          "FAIL",          "NO_REFERENCE", "REFERENCE_FAILED", "UNSUPPORTED_OUTPUT",
-    "COUNT_DIFFERS", "SHAPES_DIFFER", "NON_FINITE"};
+constexpr base::EnumNames<ResultStatus::NotAvailable> kResultStatuses("ok", "failed", "timeout", "out_of_memory",
+                                                                      "killed", "not_available");
+constexpr base::EnumNames<VerificationCode::NonFinite> kCodes("PASS", "FAIL", "NO_REFERENCE", "REFERENCE_FAILED",
+                                                              "UNSUPPORTED_OUTPUT", "COUNT_DIFFERS", "SHAPES_DIFFER",
+                                                              "NON_FINITE");
 
 // Members are in alphabetical order.
 template <typename A>
 void latency(A& a, typename A::template Ref<base::Latency> l) {
   a("ci95", l.ci95);
   a("converged", l.converged);
-  for (const char* needed : {"max", "mean", "min", "p50", "p95", "p99", "std"}) a.required(needed);
-  a("max", l.max);
-  a("mean", l.mean);
-  a("min", l.min);
+  a.need("max", l.max);
+  a.need("mean", l.mean);
+  a.need("min", l.min);
   a("n", l.n);
-  a("p50", l.p50);
-  a("p95", l.p95);
-  a("p99", l.p99);
+  a.need("p50", l.p50);
+  a.need("p95", l.p95);
+  a.need("p99", l.p99);
   a("samples", l.samples);
-  a("std", l.std);
+  a.need("std", l.std);
   a.derived("unit", std::string("s"));
 }
 
@@ -69,12 +68,11 @@ void interference(A& a, typename A::template Ref<Interference> i) {
 
 template <typename A>
 void verification(A& a, typename A::template Ref<Verification> v) {
-  for (const char* needed : {"code", "threshold"}) a.required(needed);
-  a("code", v.code);
+  a.need("code", v.code);
   a.text("detail", v.detail);
   a("mean_relative_error", v.error);
   a("reference", v.reference);
-  a("threshold", v.threshold);
+  a.need("threshold", v.threshold);
 }
 
 // Parts of the timing are null without one.
@@ -90,15 +88,14 @@ void result_members(A& a, typename A::template Ref<Result> r) {
   }
   a.text("clock", r.clock);
   a("compile_seconds", r.compile_seconds);
-  for (const char* needed : {"config", "status"}) a.required(needed);
+  a.required("config");
   a.settings("config", r.config);
   a.object("energy", Layout::Compact, [&](A& inner) { energy(inner, r.energy); });
   a("exit_code", r.exit_code);
   timed(a, "first_call_seconds", r, [&](const char* key, auto& timing) { a(key, timing.first_call_seconds); });
   a.list("inputs", r.inputs, [](A& inner, auto& input) {
     inner("name", input.name);
-    inner.required("shape");
-    inner("shape", input.shape);
+    inner.need("shape", input.shape);
     inner("type", input.type);
   });
   a.object("interference", Layout::Compact, [&](A& inner) { interference(inner, r.interference); });
@@ -126,7 +123,7 @@ void result_members(A& a, typename A::template Ref<Result> r) {
   a.text("reason", r.reason);
   a.derived("schema", std::string(kResultSchema));
   a("signal", r.signal);
-  a("status", r.status);
+  a.need("status", r.status);
   a.text("stderr", r.stderr_tail);
   members::nullable(a, "verification", Layout::Compact, r.verification, verification<A>);
   a("wall_seconds", r.wall_seconds);
@@ -141,12 +138,12 @@ void result_members(A& a, typename A::template Ref<Result> r) {
 
 }  // namespace
 
-std::string_view to_string(ResultStatus status) { return kResultStatuses[static_cast<std::size_t>(status)]; }
-std::string_view to_string(VerificationCode code) { return kCodes[static_cast<std::size_t>(code)]; }
+std::string_view to_string(ResultStatus status) { return kResultStatuses[status]; }
+std::string_view to_string(VerificationCode code) { return kCodes[code]; }
 
 std::string to_string(const InputTensor& input) {
-  return input.name + ":" + input.type + "[" +
-         base::joined(input.shape, ",", [](std::int64_t size) { return std::to_string(size); }) + "]";
+  const std::string sizes = base::joined(input.shape, ",", [](std::int64_t size) { return std::to_string(size); });
+  return cat(input.name, ":", input.type, "[", sizes, "]");
 }
 
 std::string write_result(const Result& result) {

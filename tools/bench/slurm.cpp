@@ -94,10 +94,9 @@ template <typename A>
 void arrays_members(A& a, typename A::template Ref<std::vector<SlurmArray>> x) {
   a.required("arrays");
   a.list("arrays", x, [](A& inner, typename A::template Ref<SlurmArray> each) {
-    for (const char* key : {"job", "offset", "tasks"}) inner.required(key);
-    inner("job", each.job);
-    inner("offset", each.offset);
-    inner("tasks", each.tasks);
+    inner.need("job", each.job);
+    inner.need("offset", each.offset);
+    inner.need("tasks", each.tasks);
   });
 }
 

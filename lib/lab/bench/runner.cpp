@@ -46,20 +46,19 @@ void plan_members(A& a, typename A::template Ref<PlanFile> x) {
   for (const char* key : {"name", "limits", "backends", "experiments", "unsupported"}) a.required(key);
   a("name", x.name);
   a.object("limits", members::Layout::Line, [&](A& inner) {
-    for (const char* key : {"seconds", "memory_bytes"}) inner.required(key);
-    inner("seconds", x.limits.seconds);
-    inner("memory_bytes", x.limits.memory_bytes);
+    inner.need("seconds", x.limits.seconds);
+    inner.need("memory_bytes", x.limits.memory_bytes);
   });
   a.object("backends", members::Layout::Block, [&](A& inner) { inner.entries(x.backends); });
   a.list("experiments", x.experiments, [](A& inner, typename A::template Ref<documents::Experiment> each) {
-    for (const char* key : {"key", "config"}) inner.required(key);
-    inner("key", each.key);
+    inner.required("config");
+    inner.need("key", each.key);
     inner.settings("config", each.config);
   });
   a.list("unsupported", x.unsupported, [](A& inner, typename A::template Ref<UnsupportedExperiment> each) {
-    for (const char* key : {"config", "reason"}) inner.required(key);
+    inner.required("config");
     inner.settings("config", each.config);
-    inner("reason", each.reason);
+    inner.need("reason", each.reason);
   });
 }
 

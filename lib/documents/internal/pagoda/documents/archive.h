@@ -140,8 +140,14 @@ class Writer {
     for (const std::string& value : values) json_.value(value);
     json_.end_array();
   }
-  // A member that a reader cannot do without.
+  // A member that a reader cannot do without: known to exist from here on, or read here.
   void required(const char*) {}
+  template <typename T>
+  void need(const char* key, const T& value) {
+    (*this)(key, value);
+  }
+  // A double without its fraction.
+  void whole(const char* key, double value) { (*this)(key, std::int64_t{std::llround(value)}); }
   // An array of objects, one per line unless told otherwise.
   template <typename List, typename Fields>
   void list(const char* key, const List& values, const Fields& fields, Layout layout = Layout::Line) {
@@ -269,6 +275,18 @@ class Reader {
   void maybe_settings(const char* key, base::Settings& values) { settings(key, values); }
   void lines(const char* key, std::vector<std::string>& values) { (*this)(key, values); }
   void required(const char* key) { (void)object_.at(key); }
+  template <typename T>
+  void need(const char* key, T& value) {
+    required(key);
+    (*this)(key, value);
+  }
+  void whole(const char* key, double& value) { (*this)(key, value); }
+  // Calls `read` with a member if it is there, even if it is null. Throws Error if it is missing and needed.
+  template <typename Read>
+  void with(const char* key, bool is_needed, const Read& read) {
+    take(key);
+    if (is_needed || object_.has(key)) read(object_.at(key));
+  }
   template <typename List, typename Fields>
   void maybe_list(const char* key, List& values, const Fields& fields, Layout = Layout::Line) {
     list(key, values, fields);
