@@ -77,7 +77,7 @@ TEST_CASE("the numbers of a reshape follow the sizes they came from") {
       {"x:f32[1,4,10,10], t:i64=[1,4,2,5,2,5] -> y = Reshape(x, t)",
        {1, 4, 20, 20},
        "y",
-       "the file does not tell whether its size",
+       "the file leaves open whether its size",
        "blocks of 5, or 2 of them"},
   });
 }
@@ -98,12 +98,12 @@ TEST_CASE("what a reshape merges, another takes apart") {
        "{perm=[0,2,1,4,3]}; r = Transpose(q) {perm=[0,2,1,4,3]}; v = Reshape(r, u); y = Add(v, x)",
        {1, 8, 24, 30},
        "y",
-       "the file does not tell whether its size",
+       "the file leaves open whether its size",
        "blocks of 3, or 4 of them: both come back"},
       {"x:f32[1,64,1,32], t:i64=[128,16,1] -> y = Reshape(x, t)",
        {1, 64, 1, 64},
        "y",
-       "the file does not tell whether its size 2 stays",
+       "the file leaves open whether its size 2 stays",
        "2 · 16 of 32, or 4 · 16 of 64"},
   });
 }
@@ -123,7 +123,7 @@ TEST_CASE("a block that divides axes of different sizes keeps its size") {
       "Transpose(f) {perm=[0,2,1,3]}; h = Reshape(g, s); y = Concat(x, h) {axis=1}; p = MaxPool(x) "
       "{kernel_shape=[2,2], strides=[2,2]}; q = Reshape(p, k)";
   check({
-      {one, {1, 8, 48, 64}, "y", "the file does not tell whether its size", "a single map"},
+      {one, {1, 8, 48, 64}, "y", "the file leaves open whether its size", "a single map"},
       {cells, {1, 8, 48, 64}, "c", "[192,2,32,2]", "24 · 32 cells of 2 · 2"},
       {cells, {1, 8, 48, 64}, "y", "[96,2,16,2]", "12 · 16 cells"},
       {grid, {1, 8, 48, 64}, "c", "[32,12,4,16]", "4 · 4 cells of any size"},
@@ -155,7 +155,7 @@ TEST_CASE("windows are as large as what they meet") {
        "y",
        "one window covers the axis",
        "a single window"},
-      {blocks, {1, 7, 70, 96}, "o", "a single one is another graph", "a single one where there were 8"},
+      {blocks, {1, 7, 70, 96}, "o", "the graph of a single window differs", "a single one where there were 8"},
   });
 }
 
@@ -251,7 +251,7 @@ TEST_CASE("pools, cuts and picks that cover an axis follow it") {
       {"x:f32[1,12,4], b:i64[1]=[0], e:i64[1]=[6], a:i64[1]=[1] -> y = Slice(x, b, e, a)",
        {1, 20, 4},
        "y",
-       "the file does not tell whether its size 6 stays",
+       "the file leaves open whether its size 6 stays",
        "half of them, or 6"},
       {"x:f32[1,16,4], b:i64[1]=[1], m:i64[1]=[15], e:i64[1]=[99], a:i64[1]=[1] -> t = Slice(x, b, e, a); p = Concat(x, "
        "t) {axis=1}; h = Slice(p, m, e, a); y = Add(h, x)",

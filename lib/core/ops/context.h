@@ -14,7 +14,7 @@
 
 namespace pagoda::inline core {
 
-// What is known of one value while its graph is walked.
+// Facts about one value, collected while its graph is walked.
 struct ValueInfo {
   TensorType type;
   // Its elements, if known: computed during the walk, or those of an initializer, which stay in the model.
@@ -35,7 +35,7 @@ struct ValueInfo {
   const TensorValue* value() const { return computed_value ? computed_value.get() : stored_value; }
 };
 
-// How a rule ends early.
+// Thrown to end a rule early.
 struct RuleStop {
   enum class Kind { Contradiction, Unknown, UnknownInput } kind;
   std::string message;
@@ -105,7 +105,7 @@ class Session {
   void settle_rest();
   // The first size that is still pending, or decided in a way that the requested sizes do not allow: node and reason.
   std::optional<std::pair<std::string, std::string>> unsettled() const;
-  // Whether the operator multiplies by stored weights: then a number that meets a pending size decides it.
+  // The operator multiplies by stored weights: a number that meets a pending size decides it.
   bool has_weights = false;
   // Numbers of the file that were replaced since the last clear, and the formulas that replaced them.
   struct Yielded {
@@ -120,7 +120,7 @@ class Session {
 
  private:
   bool is_fresh(const std::string& name) const { return fresh_names_.contains(name); }
-  bool more_telling(const Dim& a, const Dim& b) const;
+  bool is_more_informative(const Dim& a, const Dim& b) const;
   void require(const Dim& size, const Dim& other, const Name& node, bool or_one);
   void set_equal(const std::string& symbol, const Dim& dim, const Name& node);
   std::optional<Dim> unify_fixed(const Dim& a, const Dim& b, const Name& node, bool or_one);

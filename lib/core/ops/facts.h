@@ -1,4 +1,4 @@
-// The facts that most operators of a kind share. Gradients are modelled unless a row or preset says otherwise.
+// The facts that most operators of a kind share. Gradients are modelled unless a row or preset states otherwise.
 #pragma once
 
 #include "pagoda/core/op_facts.h"

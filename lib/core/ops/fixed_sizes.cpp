@@ -115,7 +115,7 @@ std::optional<Integers> numbers_of(const FixedSizes& fixed, const Shape& sizes) 
   return numbers;
 }
 
-// Whether all sizes are one size in the requested run.
+// True if all sizes are one size in the requested run.
 bool agree(const FixedSizes& fixed, const std::vector<Dim>& sizes) {
   return std::all_of(sizes.begin(), sizes.end(),
                      [&](const Dim& each) { return fixed.as_asked(each) == fixed.as_asked(sizes.front()); });
@@ -458,7 +458,7 @@ void note_merges(const OpContext& op, const Shape& input, const Shape& output) {
 }
 
 // 100 may be 10 · 10 pixels, or 100 queries.
-Dim size_of_its_like(const OpContext& op, std::size_t rank, std::size_t axis, const Dim& size) {
+Dim size_of_similar_tensors(const OpContext& op, std::size_t rank, std::size_t axis, const Dim& size) {
   const FixedSizes& fixed = *op.fixed_sizes();
   const auto number = size.value64();
   if (!number || op.seen_sizes(*number).empty()) return size;

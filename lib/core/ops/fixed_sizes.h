@@ -10,7 +10,7 @@
 
 namespace pagoda::inline core::ops {
 
-// Whether the size differs, or may differ, from its value at export.
+// True if the size differs, or may differ, from its value at export.
 bool changes(const FixedSizes& fixed, const Dim& size);
 
 // The formula as messages state it: a number where the requested sizes are known.
@@ -28,9 +28,9 @@ void follow_target(OpContext& op, const Shape& input, TensorValue& target, std::
 // Records the sizes of `input` that a reshape merges into a size of `output`.
 void note_merges(const OpContext& op, const Shape& input, const Shape& output);
 
-// A size given as a number that tensors had before: what it meets decides whether it stays. What meets nothing has the
-// size of its like, tensors of its rank at its axis, and stays where there are none.
-Dim size_of_its_like(const OpContext& op, std::size_t rank, std::size_t axis, const Dim& size);
+// A stated size that earlier tensors had: pending, until a size that it meets decides. If it meets none, it follows the
+// earlier tensors of its rank at its axis; without such tensors it stays.
+Dim size_of_similar_tensors(const OpContext& op, std::size_t rank, std::size_t axis, const Dim& size);
 
 // The size that the node states for axis `axis` of an output of rank `rank`, where the input has size `own`; a formula
 // where the file fixed it.

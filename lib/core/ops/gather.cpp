@@ -4,12 +4,11 @@
 #include <cmath>
 #include <numeric>
 #include <set>
-#include <span>
 
+#include "ops/contrib_parts.h"
 #include "ops/families.h"
 #include "ops/fixed_sizes.h"
 #include "ops/fold.h"
-#include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 #include "pagoda/base/cat.h"
 
@@ -207,9 +206,8 @@ void infer_scatter_elements(OpContext& op) {
     for (const int i : {1, 2})
       if (op.has_shape(i) && op.rank(i) != op.rank(0)) op.fail(cat("input ", i, " differs from the data in rank"));
   }
-  if (op.has_shape(1) && op.has_shape(2))
-    for (std::size_t i = 0; i < op.shape(1).size() && op.rank(1) == op.rank(2); ++i)
-      op.unify(op.shape(1)[i], op.shape(2)[i], "dims of indices and updates");
+  if (op.has_shape(1) && op.has_shape(2) && op.rank(1) == op.rank(2))
+    unify_axes(op, op.shape(1), op.shape(2), "dims of indices and updates");
   op.set_output(0, op.input(0));
 }
 
@@ -221,8 +219,7 @@ void infer_scatter_nd(OpContext& op) {
     expected.insert(expected.end(), op.shape(0).begin() + length, op.shape(0).end());
     if (expected.size() != op.shape(2).size())
       op.fail(cat("updates have rank ", op.rank(2), ", expected ", expected.size()));
-    for (std::size_t i = 0; i < expected.size(); ++i)
-      op.unify(expected[i], op.shape(2)[i], "dims of indices and updates");
+    unify_axes(op, expected, op.shape(2), "dims of indices and updates");
   }
   op.set_output(0, op.input(0));
 }
@@ -313,8 +310,7 @@ void infer_top_k(OpContext& op) {
     k = Dim(op.required_integer("k"));
   } else {
     static_cast<void>(op.input(1));
-    const TensorValue* value = op.value(1);
-    if (value != nullptr && value->size() == 1) k = as_dim((*value)[0]);
+    k = scalar_value(op, 1);
   }
   if (k && (greater_equal(*k, 0) == false || greater_equal(along, *k) == false))
     op.fail("k is " + k->to_string() + " of " + along.to_string() + " elements");

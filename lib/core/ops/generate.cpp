@@ -1,6 +1,5 @@
 // Operators that make tensors from attributes, shapes and random numbers.
 #include <cmath>
-#include <span>
 
 #include "ops/families.h"
 #include "ops/fold.h"
@@ -24,36 +23,18 @@ constexpr ConstantType kConstantTypes[] = {
     {"value_string", ElementType::String}, {"value_strings", ElementType::String},
 };
 
-const Tensor* tensor_attribute(const OpContext& op, std::string_view name) {
-  const AttributeValue* value = op.attribute_value(name);
-  return value == nullptr ? nullptr : std::get_if<Tensor>(value);
-}
-
 const Tensor* constant_tensor(const OpContext& op) {
-  const Tensor* dense = tensor_attribute(op, "value");
-  return dense != nullptr ? dense : tensor_attribute(op, "sparse_value");
-}
-
-// The number of entries of a list attribute; empty for a single value.
-std::optional<std::size_t> list_length(const AttributeValue& value) {
-  if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&value)) return integers->size();
-  if (const auto* reals = std::get_if<std::vector<double>>(&value)) return reals->size();
-  if (const auto* strings = std::get_if<std::vector<std::string>>(&value)) return strings->size();
-  return std::nullopt;
+  const Tensor* dense = attribute_if<Tensor>(op, "value");
+  return dense != nullptr ? dense : attribute_if<Tensor>(op, "sparse_value");
 }
 
 void infer_constant(OpContext& op) {
   if (const Tensor* tensor = constant_tensor(op)) return op.set_output(0, tensor->type);
   for (const ConstantType& row : kConstantTypes) {
-    const AttributeValue* value = op.attribute_value(row.attribute);
-    if (value == nullptr) continue;
-    Shape shape;
-    if (const auto length = list_length(*value)) {
-      shape.push_back(Dim(*length));
-    } else if (row.attribute.ends_with("s")) {
-      shape.push_back(0);  // an empty list carries no member type
-    }
-    return op.set_output(0, row.element, std::move(shape));
+    if (!op.has_attribute(row.attribute)) continue;
+    const std::size_t length = list_length(op, row.attribute);
+    const bool is_list = length > 0 || row.attribute.ends_with('s');
+    return op.set_output(0, row.element, is_list ? Shape{Dim(length)} : Shape{});
   }
   op.fail("no attribute gives the value");
 }
@@ -66,14 +47,12 @@ void fold_constant(OpContext& op) {
   if (!small_output(op, 0)) return;
   TensorValue value;
   for (const std::string_view name : {"value_float", "value_floats", "value_int", "value_ints"}) {
-    const AttributeValue* attribute = op.attribute_value(name);
-    if (attribute == nullptr) continue;
-    if (const auto* integer = std::get_if<std::int64_t>(attribute)) value.push_back(Dim(*integer));
-    if (const auto* number = std::get_if<double>(attribute)) value.push_back(real(*number, ElementType::Float32));
-    if (const auto* integers = std::get_if<std::vector<std::int64_t>>(attribute))
-      for (const std::int64_t entry : *integers) value.push_back(Dim(entry));
-    if (const auto* numbers = std::get_if<std::vector<double>>(attribute))
-      for (const double entry : *numbers) value.push_back(real(entry, ElementType::Float32));
+    if (!op.has_attribute(name)) continue;
+    if (const auto* integer = attribute_if<std::int64_t>(op, name)) value.push_back(Dim(*integer));
+    if (const auto* number = attribute_if<double>(op, name)) value.push_back(real(*number, ElementType::Float32));
+    if (const auto* list = attribute_if<std::vector<std::int64_t>>(op, name)) value.assign(list->begin(), list->end());
+    if (const auto* list = attribute_if<std::vector<double>>(op, name))
+      for (const double entry : *list) value.push_back(real(entry, ElementType::Float32));
     return publish(op, std::move(value));
   }
 }
@@ -81,20 +60,19 @@ void fold_constant(OpContext& op) {
 // --- ConstantOfShape, EyeLike, Range ---
 
 void infer_constant_of_shape(OpContext& op) {
-  const Tensor* fill = tensor_attribute(op, "value");
+  const Tensor* fill = attribute_if<Tensor>(op, "value");
   const ElementType element = fill != nullptr ? fill->type.element : ElementType::Float32;
   set_element(op, 0, element);
   if (const TensorValue* sizes = op.value(0))
     return op.set_output(0, element, shape_from_value(op, *sizes, "filled_dim"));
-  const auto length = op.has_shape(0) && op.rank(0) == 1 ? op.shape(0)[0].value64() : std::nullopt;
-  if (length && *length >= 0 && *length <= kFoldLimit)
-    op.set_output(0, element, shape_from_value(op, TensorValue(static_cast<std::size_t>(*length)), "filled_dim"));
+  if (const auto length = entry_count(op, 0))
+    op.set_output(0, element, shape_from_value(op, TensorValue(*length), "filled_dim"));
 }
 
 void fold_constant_of_shape(OpContext& op) {
   const auto shape = small_output(op, 0);
   if (!shape) return;
-  const Tensor* fill = tensor_attribute(op, "value");
+  const Tensor* fill = attribute_if<Tensor>(op, "value");
   Scalar element = real(0, ElementType::Float32);
   if (fill != nullptr) {
     if (!fill->value || fill->value->size() != 1) return;

@@ -1,7 +1,6 @@
 // Rearranging and repeating elements: output bytes that have to be written, without arithmetic.
 #include <algorithm>
 #include <numeric>
-#include <span>
 
 #include "ops/families.h"
 #include "ops/fixed_sizes.h"
@@ -80,7 +79,7 @@ Dim followed_size(const OpContext& op, std::size_t rank, std::size_t axis, const
   if (fixed->hold_other(own)) return fixed->as_exported(own) == size ? own : size;
   // Constants made of constants are as good as stored: they follow where they are met element by element.
   if (own != Dim(1) || (op.is_constant(0) && op.is_constant(1))) return size;
-  return size_of_its_like(op, rank, axis, size);
+  return size_of_similar_tensors(op, rank, axis, size);
 }
 
 void infer_expand(OpContext& op) {
@@ -105,12 +104,11 @@ void infer_expand(OpContext& op) {
     }
     return op.set_output(0, op.element(0), op.broadcast(shape, stated));
   }
-  const auto length = op.has_shape(1) && op.rank(1) == 1 ? op.shape(1)[0].value64() : std::nullopt;
-  if (!length || *length < 0 || *length > kFoldLimit) return;
+  const auto length = entry_count(op, 1);
+  if (!length) return;
   Shape result = shape;
-  for (std::size_t i = result.size(); i < static_cast<std::size_t>(*length); ++i) result.insert(result.begin(), 1);
-  const std::size_t first = result.size() - static_cast<std::size_t>(*length);
-  for (std::size_t i = first; i < result.size(); ++i)
+  while (result.size() < *length) result.insert(result.begin(), 1);
+  for (std::size_t i = result.size() - *length; i < result.size(); ++i)
     if (!result[i].is_constant() || result[i] == Dim(1))
       result[i] = op.fresh("expanded_dim", "a size computed from data");
   op.set_output(0, op.element(0), std::move(result));
@@ -127,7 +125,6 @@ void fold_expand(OpContext& op) {
 // How often each axis is repeated. Opset 1 names one axis and one count; since opset 6 there is a count per axis.
 TensorValue repeats(const OpContext& op) {
   const auto rank = static_cast<std::size_t>(op.rank(0));
-  TensorValue result(rank, Dim(1));
   const TensorValue* counts = op.value(1);
   if (op.opset() >= 6) {
     if (counts != nullptr && counts->size() != rank) op.fail(cat(counts->size(), " repeats for rank ", rank));
@@ -137,6 +134,7 @@ TensorValue repeats(const OpContext& op) {
   const auto along = axis != nullptr && axis->size() == 1 ? as_real((*axis)[0]) : std::nullopt;
   if (!along) op.unknown("the axis to repeat is not known");
   const Scalar count = counts != nullptr && counts->size() == 1 ? (*counts)[0] : Scalar();
+  TensorValue result(rank, Dim(1));
   result[normal_axis(op, static_cast<std::int64_t>(*along), op.rank(0))] =
       convert(count, op.element(1), ElementType::Int64);
   return result;
@@ -173,7 +171,7 @@ struct Padding {
 };
 
 Padding padding(const OpContext& op) {
-  const auto rank = static_cast<std::size_t>(op.rank(0));
+  const std::size_t rank = op.shape(0).size();
   TensorValue listed;
   if (op.opset() < 11) {
     const auto pads = op.integer_list(op.opset() < 2 ? "paddings" : "pads");

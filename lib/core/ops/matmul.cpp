@@ -1,5 +1,4 @@
 // Matrix products and determinants.
-#include <span>
 
 #include "ops/families.h"
 #include "ops/product.h"

@@ -16,18 +16,8 @@ namespace {
 constexpr int kRealBytes = 4;
 constexpr int kIntegerBytes = 8;
 
-// Entries of a list attribute, 0 where it is missing.
-std::size_t list_length(const OpContext& op, std::string_view name) {
-  const AttributeValue* value = op.attribute_value(name);
-  if (value == nullptr) return 0;
-  if (const auto* integers = std::get_if<std::vector<std::int64_t>>(value)) return integers->size();
-  if (const auto* reals = std::get_if<std::vector<double>>(value)) return reals->size();
-  if (const auto* strings = std::get_if<std::vector<std::string>>(value)) return strings->size();
-  return 0;
-}
-
 // The longer of two alternative lists: labels and categories are given as integers or as strings.
-std::size_t list_length(const OpContext& op, std::string_view integers, std::string_view strings) {
+std::size_t longer_list(const OpContext& op, std::string_view integers, std::string_view strings) {
   return std::max(list_length(op, integers), list_length(op, strings));
 }
 
@@ -77,8 +67,7 @@ constexpr std::array<TypedList, 3> kEncoderValues = {{{"values_floats", ElementT
 // The values decide the type; version 1 maps strings to their positions in classes_strings, and back.
 void infer_label_encoder(OpContext& op) {
   if (op.has_attribute("classes_strings") || op.opset() < 2) return infer_category_mapper(op);
-  const AttributeValue* tensor = op.attribute_value("values_tensor");
-  if (const auto* values = tensor == nullptr ? nullptr : std::get_if<Tensor>(tensor))
+  if (const auto* values = attribute_if<Tensor>(op, "values_tensor"))
     return set_shape_of_first(op, values->type.element);
   for (const TypedList& values : kEncoderValues)
     if (op.has_attribute(values.attribute)) return set_shape_of_first(op, values.element);
@@ -88,7 +77,7 @@ void infer_label_encoder(OpContext& op) {
 void infer_one_hot(OpContext& op) {
   set_element(op, 0, ElementType::Float32);
   Shape output = op.shape(0);
-  const std::size_t categories = list_length(op, "cats_int64s", "cats_strings");
+  const std::size_t categories = longer_list(op, "cats_int64s", "cats_strings");
   if (categories == 0) op.fail("no attribute gives the categories");
   output.push_back(Dim(categories));
   op.set_output(0, ElementType::Float32, std::move(output));
@@ -135,13 +124,6 @@ void infer_feature_vectorizer(OpContext& op) {
 
 // --- maps ---
 
-// A positive size given by an attribute.
-Dim stated_count(const OpContext& op, std::string_view attribute, std::int64_t otherwise) {
-  const std::int64_t count = op.attribute(attribute, otherwise);
-  if (count < 1) op.fail(cat(attribute, " is ", count));
-  return count;
-}
-
 // One output row per map: [1, entries]. Sparse maps are spread over max_map columns.
 void infer_cast_map(OpContext& op) {
   const std::string_view to = op.attribute("cast_to", "TO_FLOAT");
@@ -149,12 +131,12 @@ void infer_cast_map(OpContext& op) {
   if (to == "TO_STRING") element = ElementType::String;
   if (to == "TO_INT64") element = ElementType::Int64;
   const bool sparse = op.attribute("map_form", "DENSE") == "SPARSE";
-  const Dim entries = sparse ? stated_count(op, "max_map", 1) : op.fresh("entries", "entries of a map");
+  const Dim entries = sparse ? positive_or_one(op, "max_map") : op.fresh("entries", "entries of a map");
   op.set_output(0, element, {Dim(1), entries});
 }
 
 void infer_dict_vectorizer(OpContext& op) {
-  const std::size_t words = list_length(op, "int64_vocabulary", "string_vocabulary");
+  const std::size_t words = longer_list(op, "int64_vocabulary", "string_vocabulary");
   if (words == 0) op.fail("no attribute gives the vocabulary");
   op.set_output(0, op.element(0), {Dim(1), Dim(words)});
 }
@@ -164,7 +146,7 @@ OpCost cost_from_map(const OpContext& op) { return cost_moving(op.output_bytes(0
 
 // [N, C] → a map per row, from the labels to the row's numbers.
 void infer_zip_map(OpContext& op) {
-  const std::size_t labels = list_length(op, "classlabels_int64s", "classlabels_strings");
+  const std::size_t labels = longer_list(op, "classlabels_int64s", "classlabels_strings");
   if (labels == 0) op.fail("no attribute gives the labels");
   if (op.has_shape(0)) op.unify(table_of(op).features, Dim(labels), "columns and labels");
   op.set_output(0, {.element = ElementType::Float32,
@@ -199,7 +181,7 @@ struct Classes {
 };
 
 Classes classes_of(const OpContext& op, std::string_view integers) {
-  const Classes classes{list_length(op, integers, "classlabels_strings"), list_length(op, integers) > 0};
+  const Classes classes{longer_list(op, integers, "classlabels_strings"), list_length(op, integers) > 0};
   if (classes.count == 0) op.fail("no attribute gives the classes");
   return classes;
 }
@@ -217,7 +199,7 @@ Work best_class_work(const OpContext& op, const Dim& rows) { return compared(row
 // --- linear models ---
 
 void infer_linear_classifier(OpContext& op) {
-  const std::size_t labels = list_length(op, "classlabels_ints", "classlabels_strings");
+  const std::size_t labels = longer_list(op, "classlabels_ints", "classlabels_strings");
   const std::size_t models = list_length(op, "intercepts");
   // One model for two labels: the second score follows from the first.
   const std::size_t scores = models == 0 ? labels : std::max(models, labels == 2 ? labels : models);
@@ -246,7 +228,7 @@ void set_table(OpContext& op, const Dim& columns, ElementType element = ElementT
   op.set_output(0, element, {table_of(op).rows, columns});
 }
 
-void infer_linear_regressor(OpContext& op) { set_table(op, stated_count(op, "targets", 1)); }
+void infer_linear_regressor(OpContext& op) { set_table(op, positive_or_one(op, "targets")); }
 
 OpCost cost_linear_regressor(const OpContext& op) {
   const std::size_t intercepts = list_length(op, "intercepts");
@@ -296,7 +278,7 @@ void infer_svm_classifier(OpContext& op) {
 // With support vectors, every pair of classes weights the vectors of both: (C − 1) coefficients per vector, and ρ. Each
 // pair votes with a comparison and an addition.
 OpCost cost_svm_classifier(const OpContext& op) {
-  const std::size_t classes = list_length(op, "classlabels_ints", "classlabels_strings");
+  const std::size_t classes = longer_list(op, "classlabels_ints", "classlabels_strings");
   if (list_length(op, "prob_a") > 0) op.unknown("class probabilities are iterated until they converge");
   const Dim rows = table_of(op).rows;
   const std::int64_t vectors = support_vectors(op);
@@ -349,7 +331,7 @@ OpCost cost_tree_classifier(const OpContext& op) {
   return cost + post_transform_work(op) * op.output_elements(1) + best_class_work(op, rows);
 }
 
-void infer_tree_regressor(OpContext& op) { set_table(op, stated_count(op, "n_targets", 1)); }
+void infer_tree_regressor(OpContext& op) { set_table(op, positive_or_one(op, "n_targets")); }
 
 // Output 0 holds the scores. SUM by default; MIN and MAX compare where SUM adds.
 OpCost cost_of_forest(const OpContext& op, const Forest& forest, std::string_view function,
@@ -367,7 +349,7 @@ OpCost cost_tree_regressor(const OpContext& op) {
                         op.attribute("post_transform", "NONE"));
 }
 
-void infer_tree_ensemble(OpContext& op) { set_table(op, stated_count(op, "n_targets", 1), op.element(0)); }
+void infer_tree_ensemble(OpContext& op) { set_table(op, positive_or_one(op, "n_targets"), op.element(0)); }
 
 // The attributes are numbers here (ONNX Operators-ml.md, TreeEnsemble). Set membership counts as one test.
 OpCost cost_tree_ensemble(const OpContext& op) {

@@ -8,7 +8,7 @@
 //   };
 //   static_assert(well_formed(kUnaryRules));
 //
-// An operator that costs nothing says so (cost_view); an operator that is not modelled has no row.
+// An operator that costs nothing has cost_view; an operator that is not modelled has no row.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ consteval bool is_set(Function* function) {
   return !__builtin_constant_p(function == nullptr) || function != nullptr;
 }
 
-// Whether a row states the mandatory facts; the defaults of the others suit most operators.
+// True if a row states the mandatory facts; the defaults of the others suit most operators.
 constexpr bool is_complete(const OpFacts& facts) {
   return facts.kind != OpKind::Unknown && facts.batch != BatchAxis::Unknown && facts.gradient != Gradient::Unknown;
 }

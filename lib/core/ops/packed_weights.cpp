@@ -30,7 +30,7 @@ std::optional<Dim> product(std::optional<std::int64_t> a, std::optional<std::int
   return a && b ? std::optional(Dim(*a) * *b) : std::nullopt;
 }
 
-// K rows of as many weights as the attribute `Columns` says.
+// K rows; the attribute `Columns` has the number of weights in each.
 template <RuleName Columns>
 std::optional<Dim> k_by(const Node& node, const Dim&) {
   return product(size_attribute(node, "K"), size_attribute(node, Columns.view()));

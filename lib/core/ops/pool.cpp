@@ -3,7 +3,6 @@
 
 #include "ops/fixed_sizes.h"
 #include "ops/nn_work.h"
-#include "ops/op_rule.h"
 #include "ops/rule_parts.h"
 #include "ops/shape_math.h"
 #include "pagoda/base/cat.h"
@@ -101,7 +100,7 @@ void infer_max_unpool(OpContext& op) {
   const std::size_t axes = window.kernel.size();
   if (op.has_shape(1)) {
     if (op.rank(1) != op.rank(0)) op.fail("values and indices differ in rank");
-    for (std::size_t i = 0; i < data.size(); ++i) op.unify(data[i], op.shape(1)[i], "values and indices");
+    unify_axes(op, data, op.shape(1), "values and indices");
   }
   Shape output = {data[0], data[1]};
   if (op.has_input(2)) {
@@ -146,19 +145,13 @@ OpCost cost_max_roi_pool(const OpContext& op) {
   return op.streamed() + compared(op.output_elements(0) * (bin - 1));
 }
 
-Dim pooled_size(const OpContext& op, std::string_view attribute) {
-  const std::int64_t size = op.attribute(attribute, 1);
-  if (size < 1) op.fail(cat(attribute, " is ", size));
-  return size;
-}
-
 void infer_roi_align(OpContext& op) {
   set_element(op, 0, op.element(0));
   static_cast<void>(shape_of(op, 0, 4));
   Dim regions = shape_of(op, 1, 2)[0];
   if (op.has_shape(2) && op.rank(2) == 1) regions = op.unify(regions, op.shape(2)[0], "regions");
   op.set_output(0, op.element(0),
-                {regions, op.shape(0)[1], pooled_size(op, "output_height"), pooled_size(op, "output_width")});
+                {regions, op.shape(0)[1], positive_or_one(op, "output_height"), positive_or_one(op, "output_width")});
 }
 
 // Samples of a bin along a spatial axis of the map. With sampling_ratio 0 a region has one per pixel: ⌈size / bins⌉.

@@ -107,8 +107,7 @@ Work activation_work(const OpContext& op, std::string_view name) {
 Work activations_work(const OpContext& op, std::initializer_list<std::string_view> defaults, std::size_t of) {
   const std::size_t per_direction = defaults.size();
   const auto count = static_cast<std::size_t>(directions(op));
-  const AttributeValue* stated = op.attribute_value("activations");
-  const auto* names = stated == nullptr ? nullptr : std::get_if<std::vector<std::string>>(stated);
+  const auto* names = attribute_if<std::vector<std::string>>(op, "activations");
   const bool is_stated = names != nullptr && !names->empty();
   // The schema of RNN lists both directions' defaults whatever the direction.
   if (is_stated && names->size() < per_direction * count)

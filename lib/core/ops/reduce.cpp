@@ -1,7 +1,6 @@
 // Reductions along axes, positions of extremes, running sums and products.
 // n input elements reduced to m outputs take n − m joins, plus any work per element or per result.
 #include <algorithm>
-#include <span>
 
 #include "ops/families.h"
 #include "ops/fold.h"
@@ -14,8 +13,8 @@ namespace {
 
 // --- axes ---
 
-// Which axes are reduced; empty if they are unknown. Axes are an attribute, or an input since opset 18 (ReduceSum: 13).
-// If none are given, all are reduced, or none if noop_with_empty_axes is set.
+// By axis: true if it is reduced. Empty if the axes are unknown. Axes are an attribute, or an input since opset 18
+// (ReduceSum: 13). If none are given, all are reduced, or none if noop_with_empty_axes is set.
 std::optional<std::vector<bool>> reduced_axes(const OpContext& op) {
   const int rank = op.rank(0);
   std::vector<bool> reduced(static_cast<std::size_t>(rank), false);

@@ -1,60 +1,39 @@
 // Lists every family of operators. A new operator is a row in its family's table; a new family is a line here.
-#include <array>
+#include <initializer_list>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "ops/families.h"
 
 namespace pagoda::inline core::ops {
 
 std::span<const Family> families() {
-  static const std::array kFamilies = {
-      Family{"", attention_rules()},
-      Family{"", conv_rules()},
-      Family{"", einsum_rules()},
-      Family{"", elementwise_rules()},
-      Family{"", gather_rules()},
-      Family{"", generate_rules()},
-      Family{"", layout_rules()},
-      Family{"", loss_rules()},
-      Family{"", matmul_rules()},
-      Family{"", norm_rules()},
-      Family{"", pool_rules()},
-      Family{"", quantize_rules()},
-      Family{"", recurrent_rules()},
-      Family{"", reduce_rules()},
-      Family{"", reshape_rules()},
-      Family{"", resize_rules()},
-      Family{"", sequence_rules()},
-      Family{"", signal_rules()},
-      Family{"", slice_rules()},
-      Family{"", unary_rules()},
-      Family{"", text_rules()},
-      Family{"", vision_rules()},
-      Family{"", withdrawn_rules()},
-      Family{"ai.onnx.preview", preview_rules()},
-      Family{"ai.onnx.ml", ml_rules()},
-      Family{"ai.onnx.preview.training", training_rules()},
-      Family{"ai.onnx.training", training_rules()},
-      Family{"com.microsoft", contrib_attention_rules()},
-      Family{"com.microsoft", contrib_cache_attention_rules()},
-      Family{"com.microsoft", contrib_conv_rules()},
-      Family{"com.microsoft", contrib_elementwise_rules()},
-      Family{"com.microsoft", contrib_generation_rules()},
-      Family{"com.microsoft", contrib_matmul_rules()},
-      Family{"com.microsoft", contrib_misc_rules()},
-      Family{"com.microsoft", contrib_moe_rules()},
-      Family{"com.microsoft", contrib_norm_rules()},
-      Family{"com.microsoft", contrib_packed_attention_rules()},
-      Family{"com.microsoft", contrib_qlinear_rules()},
-      Family{"com.microsoft", contrib_quantize_rules()},
-      Family{"com.microsoft", contrib_speculative_rules()},
-      Family{"com.microsoft", contrib_state_rules()},
-      Family{"com.microsoft.nchwc", nchwc_rules()},
-      Family{"com.ms.internal.nhwc", internal_nhwc_rules()},
-      Family{"org.pytorch.aten", aten_rules()},
-      Family{"trt", tensorrt_rules()},
-  };
+  static const std::vector<Family> kFamilies = [] {
+    std::vector<Family> all;
+    const auto add = [&](std::string_view domain, std::initializer_list<std::span<const OpRule>> tables) {
+      for (const std::span<const OpRule> rules : tables) all.push_back({domain, rules});
+    };
+    add("",
+        {attention_rules(), conv_rules(),   einsum_rules(),  elementwise_rules(), gather_rules(),   generate_rules(),
+         layout_rules(),    loss_rules(),   matmul_rules(),  norm_rules(),        pool_rules(),     quantize_rules(),
+         recurrent_rules(), reduce_rules(), reshape_rules(), resize_rules(),      sequence_rules(), signal_rules(),
+         slice_rules(),     unary_rules(),  text_rules(),    vision_rules(),      withdrawn_rules()});
+    add("ai.onnx.preview", {preview_rules()});
+    add("ai.onnx.ml", {ml_rules()});
+    add("ai.onnx.preview.training", {training_rules()});
+    add("ai.onnx.training", {training_rules()});
+    add("com.microsoft",
+        {contrib_attention_rules(), contrib_cache_attention_rules(), contrib_conv_rules(), contrib_elementwise_rules(),
+         contrib_generation_rules(), contrib_matmul_rules(), contrib_misc_rules(), contrib_moe_rules(),
+         contrib_norm_rules(), contrib_packed_attention_rules(), contrib_qlinear_rules(), contrib_quantize_rules(),
+         contrib_speculative_rules(), contrib_state_rules()});
+    add("com.microsoft.nchwc", {nchwc_rules()});
+    add("com.ms.internal.nhwc", {internal_nhwc_rules()});
+    add("org.pytorch.aten", {aten_rules()});
+    add("trt", {tensorrt_rules()});
+    return all;
+  }();
   return kFamilies;
 }
 

@@ -1,6 +1,7 @@
 // Operators that give the same bytes a new shape or name, and those that return a shape.
 #include <algorithm>
-#include <span>
+#include <iterator>
+#include <utility>
 
 #include "ops/families.h"
 #include "ops/fixed_sizes.h"
@@ -24,9 +25,8 @@ std::optional<TensorValue> reshape_target(const OpContext& op) {
   }
   static_cast<void>(op.input(1));
   if (const TensorValue* value = op.value(1)) return *value;
-  const auto length = op.has_shape(1) && op.rank(1) == 1 ? op.shape(1)[0].value64() : std::nullopt;
-  if (!length || *length < 0 || *length > kFoldLimit) return std::nullopt;
-  return TensorValue(static_cast<std::size_t>(*length));
+  const auto length = entry_count(op, 1);
+  return length ? std::optional(TensorValue(*length)) : std::nullopt;
 }
 
 void infer_reshape(OpContext& op) {
@@ -34,6 +34,7 @@ void infer_reshape(OpContext& op) {
   std::optional<TensorValue> target = reshape_target(op);
   if (!target) return;
   const bool known_input_shape = op.has_shape(0);
+  const FixedSizes* fixed = known_input_shape ? op.fixed_sizes() : nullptr;
   const Shape input = known_input_shape ? op.shape(0) : Shape{};
   const bool zero_copies = !op.flag("allowzero");
   std::optional<std::size_t> open;   // the size to solve for
@@ -60,7 +61,7 @@ void infer_reshape(OpContext& op) {
     open = unknown.front();
     unknown.clear();
   }
-  if (op.fixed_sizes() != nullptr && known_input_shape && unknown.empty()) follow_target(op, input, *target, open);
+  if (fixed != nullptr && unknown.empty()) follow_target(op, input, *target, open);
 
   for (const std::size_t i : unknown) (*target)[i] = op.fresh("reshaped_dim", "a target size is computed from data");
   Shape shape, others;
@@ -74,9 +75,10 @@ void infer_reshape(OpContext& op) {
   } else if (known_input_shape) {
     require_same_count(op, input, shape);
   }
-  if (op.fixed_sizes() != nullptr && known_input_shape && op.fixed_sizes()->hold_other(element_count(input)))
-    op.unify(element_count(input), element_count(shape), "elements");
-  if (op.fixed_sizes() != nullptr && known_input_shape) note_merges(op, input, shape);
+  if (fixed != nullptr) {
+    if (fixed->hold_other(element_count(input))) op.unify(element_count(input), element_count(shape), "elements");
+    note_merges(op, input, shape);
+  }
   op.set_output(0, op.element(0), std::move(shape));
 }
 
@@ -113,30 +115,29 @@ std::optional<std::int64_t> axis_count(const OpContext& op) {
 void infer_squeeze(OpContext& op) {
   if (!op.has_shape(0)) return set_unknown_rank(op);
   const Shape& shape = op.shape(0);
-  std::vector<bool> removed(shape.size(), false);
   const auto axes = stated_axes(op);
-  if (!states_axes(op) || (axes && axes->empty())) {
-    for (std::size_t i = 0; i < shape.size(); ++i) removed[i] = shape[i] == Dim(1);
-  } else {
-    if (!axes) {
-      const auto count = axis_count(op);
-      if (!count || *count < 0 || *count > op.rank(0)) return set_unknown_rank(op);
-      Shape result;
-      for (std::size_t i = static_cast<std::size_t>(*count); i < shape.size(); ++i)
-        result.push_back(op.fresh("squeezed_dim", "the axes to squeeze are computed from data"));
-      return op.set_output(0, op.element(0), std::move(result));
-    }
-    for (const int axis : normal_axes(op, *axes, op.rank(0))) {
-      const Dim& dim = shape[axis];
-      const FixedSizes* fixed = op.fixed_sizes();
-      if (fixed != nullptr && fixed->hold_batch(dim))
-        op.unknown("the batch axis is squeezed away: the model works at batch 1 only");
-      if (fixed != nullptr && changes(*fixed, dim)) op.unknown("an axis of size 1 at export is squeezed away");
-      op.unify(dim, 1, "the size of squeezed axis " + std::to_string(axis) + " and 1");
-      removed[axis] = true;
-    }
-  }
   Shape result;
+  if (!states_axes(op) || (axes && axes->empty())) {
+    std::copy_if(shape.begin(), shape.end(), std::back_inserter(result), [](const Dim& dim) { return dim != Dim(1); });
+    return op.set_output(0, op.element(0), std::move(result));
+  }
+  if (!axes) {
+    const auto count = axis_count(op);
+    if (!count || *count < 0 || *count > op.rank(0)) return set_unknown_rank(op);
+    for (std::size_t i = *count; i < shape.size(); ++i)
+      result.push_back(op.fresh("squeezed_dim", "the axes to squeeze are computed from data"));
+    return op.set_output(0, op.element(0), std::move(result));
+  }
+  std::vector<bool> removed(shape.size(), false);
+  for (const int axis : normal_axes(op, *axes, op.rank(0))) {
+    const Dim& dim = shape[axis];
+    const FixedSizes* fixed = op.fixed_sizes();
+    if (fixed != nullptr && fixed->hold_batch(dim))
+      op.unknown("the batch axis is squeezed away: the model works at batch 1 only");
+    if (fixed != nullptr && changes(*fixed, dim)) op.unknown("an axis of size 1 at export is squeezed away");
+    op.unify(dim, 1, cat("the size of squeezed axis ", axis, " and 1"));
+    removed[axis] = true;
+  }
   for (std::size_t i = 0; i < shape.size(); ++i)
     if (!removed[i]) result.push_back(shape[i]);
   op.set_output(0, op.element(0), std::move(result));
@@ -167,32 +168,29 @@ void infer_unsqueeze(OpContext& op) {
 // --- Shape, Size ---
 
 // The axes [first, last) that Shape reports: attributes start and end, since opset 15, clamped to the rank.
-struct Range {
-  std::size_t first, last;
-};
-Range reported_axes(const OpContext& op) {
+std::pair<std::size_t, std::size_t> reported_axes(const OpContext& op) {
   const std::int64_t rank = op.rank(0);
   const auto clamped = [&](std::int64_t axis) {
     return std::clamp(axis < 0 ? axis + rank : axis, std::int64_t{0}, rank);
   };
   const std::int64_t first = clamped(op.attribute("start", 0));
   const std::int64_t last = clamped(op.attribute("end", rank));
-  return {static_cast<std::size_t>(first), static_cast<std::size_t>(std::max(first, last))};
+  return {first, std::max(first, last)};
 }
 
 void infer_shape(OpContext& op) {
   static_cast<void>(op.input(0));
   if (!op.has_shape(0))
     return op.set_output(0, ElementType::Int64, {op.fresh("rank", "the shape of a tensor of unknown rank")});
-  const Range axes = reported_axes(op);
-  op.set_output(0, ElementType::Int64, {Dim(axes.last - axes.first)});
+  const auto [first, last] = reported_axes(op);
+  op.set_output(0, ElementType::Int64, {Dim(last - first)});
 }
 
 void fold_shape(OpContext& op) {
   if (!op.has_shape(0)) return;
-  const Range axes = reported_axes(op);
+  const auto [first, last] = reported_axes(op);
   TensorValue value;
-  for (std::size_t i = axes.first; i < axes.last; ++i) value.push_back(op.shape(0)[i]);
+  for (std::size_t i = first; i < last; ++i) value.push_back(op.shape(0)[i]);
   publish(op, std::move(value));
 }
 
@@ -207,7 +205,7 @@ void fold_size(OpContext& op) {
 
 // --- Dropout ---
 
-// Whether elements are dropped: opset 1 and 6 unless is_test is set, from 12 on where training_mode is set.
+// True if elements are dropped: opset 1 and 6 unless is_test is set, from 12 on where training_mode is set.
 bool drops(const OpContext& op) {
   if (op.opset() < 7) return !op.flag("is_test");
   const auto training = op.has_input(2) ? op.integers(2) : std::nullopt;

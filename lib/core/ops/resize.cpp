@@ -77,12 +77,12 @@ Dim scaled(OpContext& op, const Dim& input, const Scalar& scale) {
 
 // --- Resize and Upsample ---
 
-// Whether the input is present and not empty: exporters write an empty tensor for an unused scales or roi.
+// True if the input is present and not empty: exporters write an empty tensor for an unused scales or roi.
 bool is_given(const OpContext& op, int i) {
   return op.has_input(i) && !(op.has_shape(i) && op.rank(i) == 1 && op.shape(i)[0] == Dim(0));
 }
 
-// Whether Resize uses the input sizes, available since opset 11, rather than scales.
+// True if Resize uses the input sizes, available since opset 11, rather than scales.
 bool is_sized(const OpContext& op) { return op.node().op_type == "Resize" && op.opset() >= 11 && is_given(op, 3); }
 
 std::vector<int> resized_axes(const OpContext& op) {

@@ -137,6 +137,28 @@ OpCost cost_each(const OpContext& op) {
   return op.streamed() + Work{Arith, Special, Comparisons} * op.output_elements(0);
 }
 
+// An attribute of this type; null if it is absent or has another type.
+template <typename T>
+const T* attribute_if(const OpContext& op, std::string_view name) {
+  const AttributeValue* value = op.attribute_value(name);
+  return value == nullptr ? nullptr : std::get_if<T>(value);
+}
+
+// Entries of a list attribute, 0 where it is missing.
+inline std::size_t list_length(const OpContext& op, std::string_view name) {
+  if (const auto* integers = attribute_if<std::vector<std::int64_t>>(op, name)) return integers->size();
+  if (const auto* reals = attribute_if<std::vector<double>>(op, name)) return reals->size();
+  if (const auto* strings = attribute_if<std::vector<std::string>>(op, name)) return strings->size();
+  return 0;
+}
+
+// A positive size given by an attribute, 1 where it is missing.
+inline Dim positive_or_one(const OpContext& op, std::string_view attribute) {
+  const std::int64_t size = op.attribute(attribute, 1);
+  if (size < 1) op.fail(cat(attribute, " is ", size));
+  return size;
+}
+
 // The element type that an attribute gives as a number of onnx.TensorProto.DataType.
 inline ElementType element_attribute(const OpContext& op, std::string_view name, ElementType otherwise) {
   constexpr auto kLast = static_cast<std::int64_t>(ElementType::Int2);

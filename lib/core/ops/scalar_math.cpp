@@ -349,7 +349,7 @@ Scalar select(const Scalar& condition, const Scalar& a, const Scalar& b) {
 
 namespace {
 
-// Whether a constant fits the integer type; a symbolic size always does.
+// True if a constant fits the integer type; a symbolic size always does.
 bool fits(const Dim& dim, ElementType type) {
   const auto value = dim.value();
   if (!value) return true;

@@ -10,8 +10,10 @@
 
 namespace pagoda::inline core::ops {
 
-using UnaryFold = Scalar (*)(const Scalar&, ElementType);
-using BinaryFold = Scalar (*)(const Scalar&, const Scalar&, ElementType);
+using UnaryOperation = Scalar(const Scalar&, ElementType);
+using BinaryOperation = Scalar(const Scalar&, const Scalar&, ElementType);
+using UnaryFold = UnaryOperation*;
+using BinaryFold = BinaryOperation*;
 
 inline bool is_known(const Scalar& scalar) { return scalar.index() != 0; }
 inline Scalar truth(bool value) { return Dim(value ? 1 : 0); }
@@ -20,39 +22,22 @@ inline Scalar truth(bool value) { return Dim(value ? 1 : 0); }
 Scalar real(double value, ElementType type);
 // The element as a fraction whose arithmetic is exact even in single precision; empty if it is not one.
 std::optional<Ratio> as_ratio(const Scalar& scalar);
-// Whether the element is non-zero; empty where that is unknown.
+// True if the element is non-zero; empty where that is unknown.
 std::optional<bool> is_true(const Scalar& scalar);
 
-// The operands have element type `type`.
-Scalar add(const Scalar& a, const Scalar& b, ElementType type);
-Scalar subtract(const Scalar& a, const Scalar& b, ElementType type);
-Scalar multiply(const Scalar& a, const Scalar& b, ElementType type);
-Scalar divide(const Scalar& a, const Scalar& b, ElementType type);     // integers truncate toward zero
-Scalar modulo(const Scalar& a, const Scalar& b, ElementType type);     // the sign of the divisor
-Scalar remainder(const Scalar& a, const Scalar& b, ElementType type);  // the sign of the dividend, C's fmod
-Scalar power(const Scalar& a, const Scalar& b, ElementType type);
-Scalar minimum(const Scalar& a, const Scalar& b, ElementType type);
-Scalar maximum(const Scalar& a, const Scalar& b, ElementType type);
+// The operands have the element type that is the last argument.
+BinaryOperation add, subtract, multiply, power, minimum, maximum;
+BinaryOperation divide;     // integers truncate toward zero
+BinaryOperation modulo;     // the sign of the divisor
+BinaryOperation remainder;  // the sign of the dividend, C's fmod
 
-Scalar negate(const Scalar& a, ElementType type);
-Scalar absolute(const Scalar& a, ElementType type);
-Scalar sign(const Scalar& a, ElementType type);
-Scalar floor(const Scalar& a, ElementType type);
-Scalar ceil(const Scalar& a, ElementType type);
-Scalar round(const Scalar& a, ElementType type);  // half to even
-Scalar square_root(const Scalar& a, ElementType type);
-Scalar reciprocal(const Scalar& a, ElementType type);
+UnaryOperation negate, absolute, sign, floor, ceil, square_root, reciprocal;
+UnaryOperation round;  // half to even
 
 // Comparisons and logic give Dim 0 or 1.
-Scalar equals(const Scalar& a, const Scalar& b, ElementType type);
-Scalar less(const Scalar& a, const Scalar& b, ElementType type);
-Scalar less_or_equal(const Scalar& a, const Scalar& b, ElementType type);
-Scalar greater(const Scalar& a, const Scalar& b, ElementType type);
-Scalar greater_or_equal(const Scalar& a, const Scalar& b, ElementType type);
-Scalar logical_and(const Scalar& a, const Scalar& b, ElementType type);
-Scalar logical_or(const Scalar& a, const Scalar& b, ElementType type);
-Scalar logical_xor(const Scalar& a, const Scalar& b, ElementType type);
-Scalar logical_not(const Scalar& a, ElementType type);
+BinaryOperation equals, less, less_or_equal, greater, greater_or_equal;
+BinaryOperation logical_and, logical_or, logical_xor;
+UnaryOperation logical_not;
 
 Scalar select(const Scalar& condition, const Scalar& a, const Scalar& b);
 Scalar convert(const Scalar& a, ElementType from, ElementType to);

@@ -3,7 +3,6 @@
 // of equal parts of a tensor, whose number may be a formula, the first and the last. Runtimes pass members by
 // reference, so building and indexing move nothing; splitting a tensor into members and joining them do.
 #include <algorithm>
-#include <span>
 
 #include "ops/families.h"
 #include "ops/fold.h"
@@ -21,8 +20,7 @@ TensorType sequence_of(const TensorType& member) {
 }
 
 void require_sequence(const OpContext& op, int i) {
-  const Container container = op.input(i).container;
-  if (container != Container::Sequence) op.fail(cat("input ", i, " is not a sequence"));
+  if (op.input(i).container != Container::Sequence) op.fail(cat("input ", i, " is not a sequence"));
 }
 
 // A shape that describes members of either shape; unknown where the ranks differ.

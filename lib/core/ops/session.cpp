@@ -34,7 +34,7 @@ Dim Session::fresh(std::string_view hint, std::string node, std::string cause, s
 
 void Session::forget(const Dim& symbol) {
   const std::string name = symbol.to_string();
-  // It is one of the latest symbols.
+  // The search begins with the latest symbols.
   const auto last =
       std::find_if(symbols.rbegin(), symbols.rend(), [&](const Symbol& known) { return known.name == name; });
   if (last != symbols.rend()) symbols.erase(std::next(last).base());
@@ -81,7 +81,7 @@ std::vector<Diagnostic> Session::take_notes(std::size_t first) {
 }
 
 // Prefers constants, then expressions with fewer invented symbols, then those in the dims named first, then short ones.
-bool Session::more_telling(const Dim& a, const Dim& b) const {
+bool Session::is_more_informative(const Dim& a, const Dim& b) const {
   if (a.is_constant() != b.is_constant()) return a.is_constant();
   const auto rank = [&](const Dim& dim) {
     int invented = 0;
@@ -113,8 +113,8 @@ std::optional<Dim> Session::unify(const Dim& raw_a, const Dim& raw_b, const Name
       (a.is_constant() || b.is_constant() ||
        (fixed->as_exported(a).is_constant() && fixed->as_exported(b).is_constant())))
     return unify_fixed(a, b, node, or_one);
-  const Dim& kept = more_telling(a, b) ? a : b;
-  const Dim& dropped = more_telling(a, b) ? b : a;
+  const Dim& kept = is_more_informative(a, b) ? a : b;
+  const Dim& dropped = is_more_informative(a, b) ? b : a;
   // A size that the data decide may be the 1 that is broadcast: it stays open.
   if (or_one && dropped.is_symbol() && is_fresh(dropped.to_string()) && !kept.is_constant()) {
     require(kept, dropped, node, true);
@@ -268,12 +268,12 @@ std::optional<std::pair<std::string, std::string>> Session::unsettled() const {
     const std::int64_t exported = fixed->exported.at(name);
     if (found == equalities_.end())
       return std::pair(pending.node,
-                       cat("the file does not tell whether its size ", exported, " stays or follows the input"));
+                       cat("the file leaves open whether its size ", exported, " stays or follows the input"));
     // Frameworks omit the shift and the masks of windows if one window covers the axis.
     const Dim asked = fixed->as_asked(found->second);
     if (pending.whole && asked.is_constant() && (asked == Dim(1)) != (exported == 1))
       return std::pair(pending.node,
-                       cat(exported, " windows become ", asked.to_string(), ", and a single one is another graph"));
+                       cat(exported, " windows become ", asked.to_string(), "; the graph of a single window differs"));
   }
   return std::nullopt;
 }
@@ -303,7 +303,7 @@ std::optional<Dim> Session::unify_fixed(const Dim& a, const Dim& b, const Name& 
     settle(pending->to_string(), *other, node);
     return *other;
   }
-  const bool a_first = more_telling(a, b);
+  const bool a_first = is_more_informative(a, b);
   require(a_first ? a : b, a_first ? b : a, node, or_one);
   return a_first ? a : b;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/fixed_sizes.h"
+#include "ops/fold.h"
 #include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
@@ -138,6 +139,17 @@ Shape shape_from_value(OpContext& op, const TensorValue& value, std::string_view
                         : op.fresh(std::string(hint) + "_" + std::to_string(i), "a size computed from data"));
   }
   return shape;
+}
+
+Shape unify_axes(OpContext& op, const Shape& a, const Shape& b, std::string_view what) {
+  Shape shape = a;
+  for (std::size_t i = 0; i < shape.size(); ++i) shape[i] = op.unify(a[i], b[i], what);
+  return shape;
+}
+
+std::optional<std::size_t> entry_count(const OpContext& op, int i) {
+  const auto count = op.has_shape(i) && op.rank(i) == 1 ? op.shape(i)[0].value64() : std::nullopt;
+  return count && *count >= 0 && *count <= kFoldLimit ? std::optional<std::size_t>(*count) : std::nullopt;
 }
 
 void set_unknown_rank(OpContext& op, int output) {

@@ -39,6 +39,12 @@ Window window_attributes(const OpContext& op, int spatial_rank, const Shape* wei
 // ⌊(in + pad − dilation·(kernel−1) − 1) / stride⌋ + 1 (ONNX Operators.md, Conv and MaxPool).
 Shape window_output(const OpContext& op, const Shape& spatial, const Window& window, bool ceil_mode);
 
+// Unifies two shapes of one rank axis by axis.
+Shape unify_axes(OpContext& op, const Shape& a, const Shape& b, std::string_view what);
+
+// The number of entries of a list input; empty if it is unknown, or more than a tensor that is folded has.
+std::optional<std::size_t> entry_count(const OpContext& op, int i);
+
 // Gives an output the first input's element type and an unknown rank.
 void set_unknown_rank(OpContext& op, int output = 0);
 

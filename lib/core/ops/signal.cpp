@@ -3,27 +3,12 @@
 // A transform of length N counts as the fast algorithm, 5·N·⌈log2 N⌉ operations for complex data and half of that,
 // rounded up, where input or output is real (the count of fftw.org/speed/method.html, with whole stages). Twiddle
 // factors are tables.
-#include "ops/nn_work.h"
-#include "ops/rule_parts.h"
+#include "ops/contrib_parts.h"
 #include "ops/shape_math.h"
 #include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
-
-// The only element of a scalar input; empty when it is not known.
-std::optional<Dim> scalar(const OpContext& op, int i) {
-  const TensorValue* value = op.value(i);
-  return value != nullptr && value->size() == 1 ? as_dim(value->front()) : std::nullopt;
-}
-
-// The same, or a fresh symbol.
-Dim scalar_size(OpContext& op, int i, std::string_view hint) {
-  const std::optional<Dim> size = scalar(op, i);
-  if (!size) return op.fresh(hint, "a size computed from data");
-  if (size->is_constant() && *size->value() < 0) op.fail(cat(hint, " is ", size->to_string()));
-  return *size;
-}
 
 Dim transform_work(const Dim& length, bool is_real) {
   const Dim complex = 5 * length * ceil_log2(length);
@@ -70,15 +55,15 @@ void infer_dft(OpContext& op) {
   Shape output = op.shape(0);
   output.back() = is_to_real(op) ? 1 : 2;
   if (axis) {
-    const Dim length = op.has_input(1) ? scalar_size(op, 1, "dft_length") : length_of(op, output[*axis]);
+    const Dim length = op.has_input(1) ? size_argument(op, 1, "dft_length") : length_of(op, output[*axis]);
     output[*axis] = bins_of(op, length);
-    if (is_one_sided(op, 0) && !is_inverse(op) && op.has_input(1) && !scalar(op, 1))
+    if (is_one_sided(op, 0) && !is_inverse(op) && op.has_input(1) && !scalar_value(op, 1))
       op.note(std::string(kLengthIsData));
     return op.set_output(0, op.element(0), std::move(output));
   }
   op.note("the transformed axis is data: work and bytes are those of the costliest axis, an upper bound");
   if (op.has_input(1) || is_one_sided(op, 0)) {  // else no size changes, whatever the axis
-    const std::optional<Dim> stated = scalar(op, 1);
+    const std::optional<Dim> stated = scalar_value(op, 1);
     for (std::size_t i = 0; i + 1 < output.size(); ++i) {
       std::optional<Dim> most;
       if (stated || !op.has_input(1)) most = max(output[i], bins_of(op, stated ? *stated : length_of(op, output[i])));
@@ -92,15 +77,13 @@ void infer_dft(OpContext& op) {
 // longer counts.
 Dim transform_length(const OpContext& op, std::size_t axis) {
   if (!op.has_input(1)) return length_of(op, op.shape(0)[axis]);
-  if (const auto length = scalar(op, 1)) return *length;
+  if (const auto length = scalar_value(op, 1)) return *length;
   const Dim& bins = op.output_shape(0)[axis];
   return is_one_sided(op, 0) && !is_inverse(op) ? 2 * bins - 1 : bins;
 }
 
 // The number of transforms along an axis; the last axis holds the parts of complex numbers.
-Dim transforms_along(const OpContext& op, std::size_t axis) {
-  return lines_along(Shape(op.shape(0).begin(), op.shape(0).end() - 1), axis);
-}
+Dim transforms_along(const OpContext& op, std::size_t axis) { return lines_along(leading(op.shape(0)), axis); }
 
 // The work of `transforms` transforms of one length. The inverse also divides each result by the length.
 Dim work_of(const OpContext& op, const Dim& transforms, const Dim& length) {
@@ -115,7 +98,7 @@ OpCost cost_of_costliest_axis(const OpContext& op) {
   OpCost cost = op.streamed({0});
   Dim written;
   if (op.has_input(1)) {  // of one length along every axis: the most transforms
-    std::optional<Dim> length = scalar(op, 1);
+    std::optional<Dim> length = scalar_value(op, 1);
     if (!length) length = op.fresh("dft_length", "a size computed from data");
     Dim transforms;
     for (std::size_t i = 0; i + 1 < input.size(); ++i) transforms = max(transforms, transforms_along(op, i));
@@ -150,7 +133,7 @@ OpCost cost_dft(const OpContext& op) {
 
 // The length of a frame: stated, else the window's, else the whole signal; empty when it is data.
 std::optional<Dim> frame_length(const OpContext& op) {
-  if (const std::optional<Dim> stated = scalar(op, 3)) return stated;
+  if (const std::optional<Dim> stated = scalar_value(op, 3)) return stated;
   if (op.has_shape(2) && op.rank(2) == 1) return op.shape(2)[0];
   return op.has_input(2) || op.has_input(3) ? std::nullopt : std::optional<Dim>(op.shape(0)[1]);
 }
@@ -165,7 +148,7 @@ void infer_stft(OpContext& op) {
     if (is_one_sided(op, 1)) op.note(std::string(kLengthIsData));
     length = op.fresh("frame_length", "a size computed from data", signal[1]);
   }
-  const std::optional<Dim> step = scalar(op, 1);
+  const std::optional<Dim> step = scalar_value(op, 1);
   if (step && step->is_constant() && *step->value() < 1) op.fail("frame_step is " + step->to_string());
   const Dim frames =
       step ? floor_div(signal[1] - *length, *step) + 1 : op.fresh("frames", "a frame step computed from data");
@@ -181,17 +164,15 @@ OpCost cost_stft(const OpContext& op) {
   std::optional<Dim> length = frame_length(op);
   if (!length) length = is_one_sided(op, 1) ? 2 * output[2] - 1 : output[2];
   const Dim parts = op.rank(0) == 3 ? op.shape(0)[2] : Dim(1);
-  const Dim frames = output[0] * output[1];
-  OpCost cost = op.streamed({0, 2});
-  cost.arith = frames * transform_work(*length, parts == Dim(1));
-  if (op.has_input(2)) cost.arith += frames * *length * parts;
-  return cost;
+  const Dim window = op.has_input(2) ? *length * parts : Dim(0);
+  return op.streamed({0, 2}) +
+         Work{.arith = output[0] * output[1] * (transform_work(*length, parts == Dim(1)) + window)};
 }
 
 // --- windows ---
 
 void infer_window(OpContext& op) {
-  op.set_output(0, element_attribute(op, "output_datatype", ElementType::Float32), {scalar_size(op, 0, "window")});
+  op.set_output(0, element_attribute(op, "output_datatype", ElementType::Float32), {size_argument(op, 0, "window")});
 }
 
 // a0 − a1·cos(2πn/N), + a2·cos(4πn/N) for Blackman: per cosine a multiplication for its angle, one by its coefficient
@@ -205,8 +186,8 @@ OpCost cost_window(const OpContext& op) {
 
 // → [⌊dft_length / 2⌋ + 1, num_mel_bins].
 void infer_mel(OpContext& op) {
-  const Dim bands = scalar_size(op, 0, "mel_bins");
-  const Dim length = scalar_size(op, 1, "dft_length");
+  const Dim bands = size_argument(op, 0, "mel_bins");
+  const Dim length = size_argument(op, 1, "dft_length");
   op.set_output(0, element_attribute(op, "output_datatype", ElementType::Float32), {floor_div(length, 2) + 1, bands});
 }
 

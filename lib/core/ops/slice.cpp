@@ -1,7 +1,6 @@
 // Taking tensors apart along an axis and putting them together: Slice, Split, Concat.
 #include <algorithm>
 #include <map>
-#include <span>
 #include <string>
 
 #include "ops/families.h"
@@ -24,7 +23,7 @@ Dim non_negative(const Dim& length, const Dim& size) {
   return !size.is_constant() && length == size - 1 ? length : max(length, 0);
 }
 
-// Whether a bound counts from the front. If its sign depends on whether sizes are 0, they are assumed not to be:
+// True if a bound counts from the front. If its sign depends on whether sizes are 0, they are assumed not to be:
 // x[: n − 1] counts from the front, x[−n :] from the end.
 std::optional<bool> from_front(const Dim& bound) {
   if (const auto known = greater_equal(bound, 0)) return known;

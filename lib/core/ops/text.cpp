@@ -1,7 +1,6 @@
 // Operators on strings. They run on the host; strings have no fixed width, so their bytes are not counted, and work
 // on characters is not floating-point work: only work on numbers counts.
 #include <algorithm>
-#include <span>
 
 #include "ops/families.h"
 #include "ops/rule_parts.h"
@@ -26,9 +25,7 @@ void infer_string_normalizer(OpContext& op) {
   if (!op.has_shape(0)) return;
   Shape shape = op.shape(0);
   if (shape.empty() || shape.size() > 2) op.fail(cat("the input has rank ", shape.size(), ", expected 1 or 2"));
-  const AttributeValue* listed = op.attribute_value("stopwords");
-  const auto* stop_words = listed == nullptr ? nullptr : std::get_if<std::vector<std::string>>(listed);
-  if (stop_words == nullptr || stop_words->empty()) return;
+  if (list_length(op, "stopwords") == 0) return;
   shape.back() = op.fresh("words", "the number of words that are not stop words", shape.back());
   op.set_output(0, ElementType::String, std::move(shape));
 }

@@ -27,8 +27,7 @@ void infer_optimizer(OpContext& op) {
       const Shape& tensor = op.shape(kFirstTensor + i);
       const Shape& gradient = op.shape(kFirstTensor + count + i);
       if (tensor.size() != gradient.size()) op.fail(cat("tensor ", i, " and its gradient differ in rank"));
-      for (std::size_t d = 0; d < tensor.size(); ++d)
-        op.unify(tensor[d], gradient[d], "dims of a tensor and its gradient");
+      unify_axes(op, tensor, gradient, "dims of a tensor and its gradient");
     }
     op.set_output(i, op.input(kFirstTensor + i));
     for (int group = 2; group < Groups; ++group)

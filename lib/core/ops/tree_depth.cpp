@@ -1,5 +1,6 @@
 // Longest paths of decision trees, found without recursion: a tree in a file may be as deep as its list is long.
 #include "ops/tree_depth.h"
+#include "ops/rule_parts.h"
 #include "pagoda/base/cat.h"
 
 #include <algorithm>
@@ -26,8 +27,11 @@ std::span<const std::int64_t> list(const OpContext& op, std::string_view name) {
   return found == nullptr ? std::span<const std::int64_t>() : std::span(*found);
 }
 
-void expect_length(const OpContext& op, std::string_view name, std::size_t length, std::size_t expected) {
-  if (length != expected) op.fail(cat(name, " has ", length, " entries, expected ", expected));
+// The same; ends the rule unless it has `expected` entries.
+std::span<const std::int64_t> list(const OpContext& op, std::string_view name, std::size_t expected) {
+  const auto found = list(op, name);
+  if (found.size() != expected) op.fail(cat(name, " has ", found.size(), " entries, expected ", expected));
+  return found;
 }
 
 // The number of tests on the longest path from each node, memoised. Reaching a node of the current path is a cycle.
@@ -108,18 +112,13 @@ std::int64_t Forest::weights() const {
 }
 
 Forest forest_of_nodes(const OpContext& op, std::string_view prefix) {
-  const auto tree_ids = list(op, "nodes_treeids");
-  const auto node_ids = list(op, "nodes_nodeids");
-  const auto on_true = list(op, "nodes_truenodeids");
-  const auto on_false = list(op, "nodes_falsenodeids");
-  const AttributeValue* stated = op.attribute_value("nodes_modes");
-  const auto* modes = stated == nullptr ? nullptr : std::get_if<std::vector<std::string>>(stated);
+  const auto* modes = attribute_if<std::vector<std::string>>(op, "nodes_modes");
   if (modes == nullptr || modes->empty()) op.unknown("attribute nodes_modes is missing: the trees are not known");
   const std::size_t count = modes->size();
-  expect_length(op, "nodes_treeids", tree_ids.size(), count);
-  expect_length(op, "nodes_nodeids", node_ids.size(), count);
-  expect_length(op, "nodes_truenodeids", on_true.size(), count);
-  expect_length(op, "nodes_falsenodeids", on_false.size(), count);
+  const auto tree_ids = list(op, "nodes_treeids", count);
+  const auto node_ids = list(op, "nodes_nodeids", count);
+  const auto on_true = list(op, "nodes_truenodeids", count);
+  const auto on_false = list(op, "nodes_falsenodeids", count);
 
   const Places places(op, tree_ids, node_ids);
   Forest forest;
@@ -137,9 +136,8 @@ Forest forest_of_nodes(const OpContext& op, std::string_view prefix) {
     tests[i] = {follow(on_true[i]), follow(on_false[i])};
   }
 
-  const auto weight_trees = list(op, std::string(prefix) + "_treeids");
-  const auto weight_nodes = list(op, std::string(prefix) + "_nodeids");
-  expect_length(op, std::string(prefix) + "_nodeids", weight_nodes.size(), weight_trees.size());
+  const auto weight_trees = list(op, cat(prefix, "_treeids"));
+  const auto weight_nodes = list(op, cat(prefix, "_nodeids"), weight_trees.size());
   std::vector<std::int64_t> weights(count, 0);
   for (std::size_t i = 0; i < weight_trees.size(); ++i)
     if (const auto place = places.find(weight_trees[i], weight_nodes[i])) ++weights[*place];
@@ -163,16 +161,13 @@ Forest forest_of_nodes(const OpContext& op, std::string_view prefix) {
 
 Forest forest_of_roots(const OpContext& op) {
   const auto roots = list(op, "tree_roots");
-  const auto true_leafs = list(op, "nodes_trueleafs");
   const auto on_true = list(op, "nodes_truenodeids");
-  const auto false_leafs = list(op, "nodes_falseleafs");
-  const auto on_false = list(op, "nodes_falsenodeids");
   if (roots.empty() || on_true.empty())
     op.unknown("attributes tree_roots and nodes_truenodeids are missing: the trees are not known");
   const std::size_t count = on_true.size();
-  expect_length(op, "nodes_trueleafs", true_leafs.size(), count);
-  expect_length(op, "nodes_falseleafs", false_leafs.size(), count);
-  expect_length(op, "nodes_falsenodeids", on_false.size(), count);
+  const auto true_leafs = list(op, "nodes_trueleafs", count);
+  const auto false_leafs = list(op, "nodes_falseleafs", count);
+  const auto on_false = list(op, "nodes_falsenodeids", count);
 
   const auto node = [&](std::int64_t index) {
     if (index < 0 || static_cast<std::size_t>(index) >= count) op.fail(cat("node ", index, " does not exist"));

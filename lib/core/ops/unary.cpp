@@ -1,8 +1,8 @@
 // Operators on one tensor whose output element depends on one input element: mathematics, rounding, activations.
 // Counts follow the definition in ONNX Operators.md, written with as few operations as it allows; a branch counts as
 // its comparison, and both sides are computed, as in vector code.
-#include <array>
-#include <span>
+#include <algorithm>
+#include <iterator>
 
 #include "ops/families.h"
 #include "ops/fold.h"
@@ -36,10 +36,8 @@ OpCost cost_elu(const OpContext& op) { return is_one(op, "alpha") ? cost_each<2,
 // Both operands have the same shape: nothing is broadcast.
 void infer_swiglu(OpContext& op) {
   if (!op.has_shape(0) || !op.has_shape(1)) return op.set_output(0, op.has_shape(0) ? op.input(0) : op.input(1));
-  Shape shape = op.shape(0);
-  if (shape.size() != op.shape(1).size()) op.fail("A and B differ in rank");
-  for (std::size_t i = 0; i < shape.size(); ++i) shape[i] = op.unify(shape[i], op.shape(1)[i], "dims of A and B");
-  op.set_output(0, op.element(0), std::move(shape));
+  if (op.rank(0) != op.rank(1)) op.fail("A and B differ in rank");
+  op.set_output(0, op.element(0), unify_axes(op, op.shape(0), op.shape(1), "dims of A and B"));
 }
 
 // One comparison for each bound that is given: an attribute before opset 11, an input since.
@@ -57,12 +55,10 @@ void fold_clip(OpContext& op) {
   const auto low = known_input(op, 1);
   const auto high = known_input(op, 2);
   if ((op.has_input(1) && !(low && low->count == 1)) || (op.has_input(2) && !(high && high->count == 1))) return;
-  TensorValue value = *input->known;
-  for (Scalar& element : value) {
-    if (low) element = maximum(element, (*low)[0], op.element(0));
-    if (high) element = minimum(element, (*high)[0], op.element(0));
-  }
-  publish(op, std::move(value));
+  publish_each(op, input->count, [&](std::int64_t i) {
+    const Scalar least = low ? maximum((*input)[i], (*low)[0], op.element(0)) : (*input)[i];
+    return high ? minimum(least, (*high)[0], op.element(0)) : least;
+  });
 }
 
 // max(0, min(1, α·x + β)); HardSwish multiplies by x.
@@ -71,39 +67,18 @@ constexpr auto kCostHardSwish = cost_each<5, 0, 2>;
 
 // --- conversions ---
 
-// Names of onnx.TensorProto.DataType, which Cast-1 takes.
-struct DataTypeName {
-  std::string_view name;
-  ElementType type;
-};
-constexpr std::array<DataTypeName, 16> kDataTypeNames = {{
-    {"BFLOAT16", ElementType::Bfloat16},
-    {"BOOL", ElementType::Bool},
-    {"COMPLEX128", ElementType::Complex128},
-    {"COMPLEX64", ElementType::Complex64},
-    {"DOUBLE", ElementType::Float64},
-    {"FLOAT", ElementType::Float32},
-    {"FLOAT16", ElementType::Float16},
-    {"INT16", ElementType::Int16},
-    {"INT32", ElementType::Int32},
-    {"INT64", ElementType::Int64},
-    {"INT8", ElementType::Int8},
-    {"STRING", ElementType::String},
-    {"UINT16", ElementType::Uint16},
-    {"UINT32", ElementType::Uint32},
-    {"UINT64", ElementType::Uint64},
-    {"UINT8", ElementType::Uint8},
-}};
+// Names of onnx.TensorProto.DataType, which Cast-1 takes, by number from 1 on.
+constexpr std::string_view kDataTypeNames[] = {"FLOAT",  "UINT8",     "INT8",       "UINT16",  "INT16",  "INT32",
+                                               "INT64",  "STRING",    "BOOL",       "FLOAT16", "DOUBLE", "UINT32",
+                                               "UINT64", "COMPLEX64", "COMPLEX128", "BFLOAT16"};
 
 ElementType cast_target(const OpContext& op) {
-  const AttributeValue* to = op.attribute_value("to");
-  if (to == nullptr) op.fail("attribute to is missing");
-  if (const auto* name = std::get_if<std::string>(to)) {
-    for (const DataTypeName& row : kDataTypeNames)
-      if (row.name == *name) return row.type;
-    op.fail("attribute to is '" + *name + "'");
-  }
-  return element_attribute(op, "to", ElementType::Undefined);
+  if (!op.has_attribute("to")) op.fail("attribute to is missing");
+  const auto* name = attribute_if<std::string>(op, "to");
+  if (name == nullptr) return element_attribute(op, "to", ElementType::Undefined);
+  const auto found = std::find(std::begin(kDataTypeNames), std::end(kDataTypeNames), *name);
+  if (found == std::end(kDataTypeNames)) op.fail(cat("attribute to is '", *name, "'"));
+  return static_cast<ElementType>(found - std::begin(kDataTypeNames) + 1);
 }
 
 void infer_cast(OpContext& op) { set_shape_of_first(op, cast_target(op)); }

@@ -1,6 +1,5 @@
 // Detection and image files: non-maximum suppression and image decoding. Their output sizes depend on the data.
-#include "ops/nn_work.h"
-#include "ops/op_rule.h"
+#include "ops/contrib_parts.h"
 #include "ops/shape_math.h"
 #include "pagoda/base/cat.h"
 
@@ -11,9 +10,7 @@ namespace {
 // any number of boxes, which exporters write for "all".
 std::optional<Dim> kept_per_class(const OpContext& op) {
   if (!op.has_input(2)) return Dim(0);
-  const TensorValue* value = op.value(2);
-  if (value == nullptr || value->size() != 1) return std::nullopt;
-  const std::optional<Dim> kept = as_dim(value->front());
+  const std::optional<Dim> kept = scalar_value(op, 2);
   if (!kept || !kept->is_constant()) return kept;
   if (*kept->value() < 0) return Dim(0);
   // Exporters write the largest integer for "no limit".

@@ -61,7 +61,7 @@ void infer_efficient_nms(OpContext& op) {
   op.set_output(3, ElementType::Int32, {boxes[0], kept});
 }
 
-OpCost cost_efficient_nms(const OpContext& op) { op.unknown("how many boxes are compared the data decide"); }
+OpCost cost_efficient_nms(const OpContext& op) { op.unknown("the data decide how many boxes are compared"); }
 
 // boxes [batch, boxes, 4], maps [batch, channels, height, width] → [batch, boxes, channels, pooled, pooled].
 void infer_crop_levels(OpContext& op) {
@@ -100,7 +100,7 @@ constexpr OpRule kWithdrawnRules[] = {
     {"Affine",                      infer_same,          cost_each<2>,       nullptr, "1 mul, 1 add / element", kPointwise.with(Gradient::Unmodelled)},
     {"Crop",                        infer_crop,          cost_picked,        nullptr, "no arithmetic; reads what it keeps", kLayout.with(Gradient::Unmodelled)},
     {"DisentangledAttention_TRT",   infer_same,          cost_disentangled,  nullptr, "2 add, 1 mul / element", kAttention},
-    {"EfficientNMS_TRT",            infer_efficient_nms, cost_efficient_nms, nullptr, "not known: how many boxes are compared the data decide", kSearch},
+    {"EfficientNMS_TRT",            infer_efficient_nms, cost_efficient_nms, nullptr, "not known: the data decide how many boxes are compared", kSearch},
     {"GRUUnit",                     infer_same,          cost_gru_unit,      nullptr, "sigmoid, tanh, 2 mul, sub, add / element", kRecurrence.with(BatchAxis::Lost).with(Gradient::Unmodelled)},
     {"GivenTensorFill",             infer_tensor_fill,   cost_written,  nullptr, "no arithmetic; writes the output", kGenerated},
     {"ImageScaler",                 infer_same,          cost_each<2>,       nullptr, "1 mul, 1 add / element", kPointwise.with(Gradient::Unmodelled)},

@@ -14,7 +14,7 @@ std::optional<Part> reshaped(const Part& part, const Shape& from, const Shape& t
 std::optional<Part> broadcast(const Part& part, const Shape& from, const Shape& to);
 // The part with the same axes split; nullopt unless `to` has the same rank and the same size along every split axis.
 std::optional<Part> same_axes(const Part& part, const Shape& from, const Shape& to);
-// Whether an axis is split; negative axes count from the end.
+// True if an axis is split; negative axes count from the end.
 bool is_split(const Part& part, const Shape& whole, int axis);
 // The last split axis; -1 if there is none.
 int split_axis(const Part& part, const Shape& whole);

@@ -1,4 +1,4 @@
-// What one device of a group does: the rows of the whole model, with the sizes of the device's parts.
+// The work of one device of a group: the rows of the whole model, with the sizes of the device's parts.
 #include <algorithm>
 #include <map>
 
@@ -30,7 +30,7 @@ Dim scaled(const Dim& count, const Fraction& of) {
 
 Dim bytes_or_zero(const TensorType& type) { return bytes_of(type).value_or(Dim(0)); }
 
-// Whether the node is a mixture of experts: its inputs have one entry per expert.
+// True if the node is a mixture of experts: its inputs have one entry per expert.
 bool is_mixture(const Node& node) { return node.op_type == "MoE" || node.op_type == "QMoE"; }
 
 class Sharer {

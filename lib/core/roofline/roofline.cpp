@@ -350,8 +350,7 @@ class Evaluator {
 
   const DeviceSpec& device_;
   std::array<Rates, kPrecisions> rates_;
-  std::vector<std::pair<const MemoryLevel*, double>>
-      levels_;  // from memory inwards, each with the bytes that those inside it can hold
+  std::vector<std::pair<const MemoryLevel*, double>> levels_;  // see levels_of()
   double special_per_second_ = 0;
   DimTable table_;
   std::vector<double> values_;  // of the table's formulas at the current point

@@ -4,6 +4,7 @@
 #include "infer/bind_inputs.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
+#include "pagoda/base/text.h"
 #include "pagoda/core/sweep.h"
 
 namespace pagoda::inline core {
@@ -81,10 +82,9 @@ class ListReader {
 };
 
 std::string known_dims(const Analysis& analysis) {
-  std::string known;
-  for (const std::string& name : analysis.free_dims) known += (known.empty() ? "" : ", ") + name;
-  for (const Symbol& symbol : analysis.symbols) known += (known.empty() ? "" : ", ") + symbol.name;
-  return known.empty() ? "all its sizes are fixed" : "its free dims are: " + known;
+  std::vector<std::string> known = analysis.free_dims;
+  for (const Symbol& symbol : analysis.symbols) known.push_back(symbol.name);
+  return known.empty() ? "all its sizes are fixed" : "its free dims are: " + base::joined(known);
 }
 
 }  // namespace

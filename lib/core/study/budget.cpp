@@ -53,18 +53,9 @@ std::optional<double> unit_factor(BudgetKind kind, std::string_view given) {
   const std::string text = base::lower(given);
   const bool may_be_milli = given == "m", may_be_bits = given.ends_with('b') && given != text;
   if (may_be_milli || may_be_bits) return std::nullopt;
-  switch (kind) {
-    case BudgetKind::Seconds:
-      return factor_of(kTimes, text);
-    case BudgetKind::Flops:
-      return factor_of(kPrefixes, without(text, kFlops));
-    case BudgetKind::Bytes:
-    case BudgetKind::Memory:
-      return factor_of(kPrefixes, without(text, kBytes));
-    case BudgetKind::Params:
-      return text == "b" ? 1e9 : factor_of(kPrefixes, text);  // "7B" parameters
-  }
-  return std::nullopt;
+  if (kind == BudgetKind::Seconds) return factor_of(kTimes, text);
+  if (kind == BudgetKind::Params) return text == "b" ? 1e9 : factor_of(kPrefixes, text);  // "7B" parameters
+  return factor_of(kPrefixes, kind == BudgetKind::Flops ? without(text, kFlops) : without(text, kBytes));
 }
 
 std::string_view example(BudgetKind kind) {
@@ -72,7 +63,7 @@ std::string_view example(BudgetKind kind) {
   return kExamples[static_cast<std::size_t>(kind)];
 }
 
-// What is known of a count: its value with free dims at 1, and the free dims that it depends on.
+// A count with free dims at 1, if known, and the free dims that it depends on.
 struct Known {
   std::optional<Int> value;
   std::vector<std::string> free_dims;
@@ -121,7 +112,7 @@ void add_partial_cause(BudgetResult& result, const Analysis& analysis) {
       cat(analysis.totals.unmodelled_nodes, " nodes are not modelled: ", base::joined(analysis.totals.unmodelled_ops)));
 }
 
-// What a limit is compared with: an exact count, or a time.
+// The value that a limit is compared with: an exact count, or a time.
 struct Found {
   std::optional<Int> count = std::nullopt;
   const RooflineTotals* time = nullptr;
@@ -135,19 +126,10 @@ struct Found {
 };
 
 Found found_at(const SweepPoint& point, BudgetKind kind) {
-  switch (kind) {
-    case BudgetKind::Flops:
-      return {.count = point.flops};
-    case BudgetKind::Bytes:
-      return {.count = point.bytes};
-    case BudgetKind::Memory:
-      return {.count = point.memory_bytes};
-    case BudgetKind::Seconds:
-      return {.time = point.time ? &*point.time : nullptr};
-    case BudgetKind::Params:
-      break;
-  }
-  return {};
+  if (kind == BudgetKind::Seconds) return {.time = point.time ? &*point.time : nullptr};
+  return {.count = kind == BudgetKind::Flops   ? point.flops
+                   : kind == BudgetKind::Bytes ? point.bytes
+                                               : point.memory_bytes};
 }
 
 // The largest value of all points, and the sizes of its point. Adds a cause if some points have no value.
@@ -164,9 +146,8 @@ std::pair<Found, std::string> largest_of(const Sweep& sweep, BudgetKind kind, st
       at = sizes_text(sweep, point);
     }
   }
-  if (unknown > 0)
-    causes.push_back(
-        cat("not known at ", unknown_at, (unknown > 1 ? " and " + std::to_string(unknown - 1) + " other points" : "")));
+  const std::string others = unknown > 1 ? cat(" and ", unknown - 1, " other points") : "";
+  if (unknown > 0) causes.push_back(cat("not known at ", unknown_at, others));
   return {largest, at};
 }
 

@@ -133,7 +133,7 @@ class Reader {
       const Dim grown = (*present)[axis] - length;
       if (grown.is_symbol()) new_tokens_ = grown;
     }
-    // Where every cache keeps a window, no size of a tensor but that of a mask tells how long the past is.
+    // If every cache keeps a window, only a mask has the length of the past.
     if (keeps_window && !keeps_all) {
       if (!options_.past) sizes_.past_dim = "past";
       past_ = options_.past ? Dim(*options_.past) : Dim::symbol(sizes_.past_dim);
@@ -166,7 +166,7 @@ class Reader {
     tokens_ = new_tokens_->bind(sizes_.dims);
   }
 
-  // Whether a float input other than a mask has this dim, as the keys have that a decoder takes from its encoder.
+  // True if a float input other than a mask has this dim, as the keys have that a decoder takes from its encoder.
   bool is_of_other_data(const Dim& dim) const {
     return std::any_of(analysis_.inputs.begin(), analysis_.inputs.end(), [&](const InputInfo& input) {
       return is_float(input.type.element) && input.type.shape && !holds_text(input.name, "mask") &&

@@ -157,7 +157,7 @@ class Search {
     return number == nullptr ? std::nullopt : number->value64();
   }
 
-  // Whether an index comes from sizes, masks and positions alone, and from at least one of them.
+  // True if an index comes from sizes, masks and positions alone, and from at least one of them.
   bool counts(Place index) {
     std::vector<Place> open = {index};
     std::set<Place> seen;
@@ -182,7 +182,7 @@ class Search {
     return found;
   }
 
-  // Whether the input holds positions or masks, by exporters' names; token ids and token types do not count.
+  // True if the input holds positions or masks, by exporters' names; token ids and token types do not count.
   bool is_count(Place place) const {
     if (place.graph != 0) return false;
     const base::Name& name = model_.main().value(place.value).name;

@@ -7,6 +7,7 @@
 
 #include "graph/index.h"
 #include "memory/schedule.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/core/traffic.h"
 
@@ -235,18 +236,19 @@ std::vector<Feature> features(const StructureProfile& profile) {
   add("activation_peak_bytes", profile.activation_peak_bytes);
   add("kernel_flops_median", profile.kernel_flops_median);
   add("kernel_bytes_median", profile.kernel_bytes_median);
-  for (std::size_t i = 0; i < kWorkClasses; ++i) add(std::string(kNames[i]) + "_flops_share", profile.flops_share[i]);
-  for (std::size_t i = 0; i < kWorkClasses; ++i) add(std::string(kNames[i]) + "_bytes_share", profile.bytes_share[i]);
-  for (std::size_t i = 0; i < kWorkClasses; ++i) add(std::string(kNames[i]) + "_launch_share", profile.launch_share[i]);
-  const auto bin_name = [](std::size_t bin) {
-    if (bin == kIntensityBins.size()) return std::string("intensity_above_512");
-    std::string text = kIntensityBins[bin] == 0.5 ? "0_5" : std::to_string(static_cast<int>(kIntensityBins[bin]));
-    return "intensity_to_" + text;
+  const auto add_shares = [&](const auto& shares, std::string_view suffix, const auto& name) {
+    for (std::size_t i = 0; i < shares.size(); ++i) add(name(i) + std::string(suffix), shares[i]);
   };
-  for (std::size_t i = 0; i <= kIntensityBins.size(); ++i)
-    add(bin_name(i) + "_flops_share", profile.intensity_flops_share[i]);
-  for (std::size_t i = 0; i <= kIntensityBins.size(); ++i)
-    add(bin_name(i) + "_bytes_share", profile.intensity_bytes_share[i]);
+  const auto class_name = [](std::size_t i) { return std::string(kNames[i]); };
+  add_shares(profile.flops_share, "_flops_share", class_name);
+  add_shares(profile.bytes_share, "_bytes_share", class_name);
+  add_shares(profile.launch_share, "_launch_share", class_name);
+  const auto bin_name = [](std::size_t bin) -> std::string {
+    if (bin == kIntensityBins.size()) return "intensity_above_512";
+    return bin == 0 ? "intensity_to_0_5" : cat("intensity_to_", static_cast<int>(kIntensityBins[bin]));
+  };
+  add_shares(profile.intensity_flops_share, "_flops_share", bin_name);
+  add_shares(profile.intensity_bytes_share, "_bytes_share", bin_name);
   add("dynamic_shape_ratio", profile.dynamic_shape_ratio);
   add("data_dependent_ratio", profile.data_dependent_ratio);
   return result;
