@@ -51,7 +51,7 @@ Name EstimateNode::shown_name() const {
 
 const RowBound* EstimateDocument::bound_of(const EstimateNode& node) const {
   if (!roofline) return nullptr;
-  const std::vector<RowBound>& rows = roofline->nodes;
+  const std::vector<RowBound>& rows = roofline->rows;
   if (node.index < rows.size() && rows[node.index].row == node.index) return &rows[node.index];
   const auto found =
       std::find_if(rows.begin(), rows.end(), [&](const RowBound& bound) { return bound.row == node.index; });

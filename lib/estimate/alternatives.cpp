@@ -121,8 +121,7 @@ Count context_in_memory(const OpenContext& open, Int bytes, const GroupRun* grou
 }
 
 // Fills `fit` with the longest context and its limits.
-template <typename Fit>
-void limit_context(Fit& fit, const OpenContext& open, const GroupRun* group) {
+void limit_context(EstimateFit& fit, const OpenContext& open, const GroupRun* group) {
   fit.memory_context = context_in_memory(open, *fit.device_bytes, group);
   fit.position_table = open.table;
   fit.longest_context = fit.memory_context;
@@ -195,7 +194,9 @@ EstimateFit fit_of(const Model& model, const Model& file_model, const EstimateRe
                   .at_least = need.at_least,
                   .fits = need.fits(request.device->memory_bytes()),
                   .largest_batch = {},
-                  .longest_context = {}};
+                  .longest_context = {},
+                  .memory_context = {},
+                  .position_table = {}};
   if (!fit.device_bytes) return fit;
   if (open)
     fit.largest_batch =
@@ -207,8 +208,9 @@ EstimateFit fit_of(const Model& model, const Model& file_model, const EstimateRe
 std::vector<EstimateAdvice> advice_of(const Model& model, const EstimateRequest& request,
                                       const std::optional<OpenBatch>& open, const Findings& findings) {
   std::vector<EstimateAdvice> advice;
-  if (!findings.bound || findings.bound->totals.seconds <= 0 || findings.bound->totals.at_least) return advice;
-  const double now = findings.bound->totals.seconds;
+  const auto& bound = findings.estimate.roofline;
+  if (!bound || bound->totals.seconds <= 0 || bound->totals.at_least) return advice;
+  const double now = bound->totals.seconds;
   const auto add = [&](EstimateAdvice each, double seconds) {
     each.seconds = seconds;
     each.gain = now / seconds;
@@ -228,7 +230,7 @@ std::vector<EstimateAdvice> advice_of(const Model& model, const EstimateRequest&
   }
   if (open) {
     const std::int64_t batch = batch_of_run(model, request, *open, findings.analysis).value_or(1);
-    if (const auto larger = larger_batch(model, request, *open, now, batch, *findings.fit)) advice.push_back(*larger);
+    if (const auto larger = larger_batch(model, request, *open, now, batch, *findings.estimate.fit)) advice.push_back(*larger);
   }
   std::erase_if(advice, [](const EstimateAdvice& each) { return each.gain < kLeastGain; });
   for (EstimateAdvice& each : advice)
@@ -256,26 +258,20 @@ std::optional<double> joules_at_bound(const Model& model, const EstimateRequest&
 
 // The time under the engine, if one is requested, for a request of one device and precision whose time bound is
 // `bound`. `is_narrow`: `model` is a quantised form. Adds each new warning to `warnings`.
-std::optional<EstimateEngineTime> engine_time(const Model& model, const EstimateRequest& request, const Sized& start,
+std::optional<EstimatePrediction> engine_time(const Model& model, const EstimateRequest& request, const Sized& start,
                                               const std::optional<GroupRun>& group, const RooflineTotals& bound,
                                               bool is_narrow, std::vector<Diagnostic>& warnings) {
   if (!predicts(request)) return std::nullopt;
-  Findings findings{.analysis = start.analysis, .bound = Roofline{}, .group = group};
-  findings.bound->totals = bound;
+  Findings findings{.analysis = start.analysis, .group = group};
+  findings.estimate.roofline.emplace().totals = bound;
   findings.analysis.diagnostics.clear();
-  std::optional<Prediction> time = prediction_of(model, request, findings, is_narrow);
+  std::optional<EstimatePrediction> time = prediction_of(model, request, findings, is_narrow);
   for (const Diagnostic& each : findings.analysis.diagnostics)
     if (std::none_of(warnings.begin(), warnings.end(),
                      [&](const auto& known) { return known.message == each.message; }))
       warnings.push_back(each);
-  if (!time) return std::nullopt;
-  return EstimateEngineTime{.engine = request.engine->engine,
-                            .seconds = *time->seconds,
-                            .low = time->low,
-                            .high = time->high,
-                            .float_products = std::move(time->float_products),
-                            .unfused_conversions = std::move(time->unfused_conversions),
-                            .memory = memory_of(*time)};
+  if (time) time->row_seconds = {};  // not stored for variants
+  return time;
 }
 
 // For an engine that runs the types of the file: the quantised form of the model, if int8 is requested, whose types are
@@ -324,9 +320,9 @@ Count items_of(const EstimateRequest& request, const Sized& sized) {
 void add_fit_and_advice(const Model& model, const Model& file_model, const EstimateRequest& request,
                         Findings& findings) {
   const std::optional<OpenBatch> open = open_batch(model, request, findings.analysis);
-  findings.fit = fit_of(model, file_model, request, open, findings);
+  findings.estimate.fit = fit_of(model, file_model, request, open, findings);
   if (request.advice && !request.training && !request.parallel)
-    findings.advice = advice_of(model, request, open, findings);
+    findings.estimate.advice = advice_of(model, request, open, findings);
 }
 
 Model model_in_phase(const Model& file_model, const PhaseOptions& phase) {
@@ -414,7 +410,7 @@ class Variants {
       row.cache_bytes = held.cache;
     }
     row.fits = held.fits(row.device_bytes);
-    row.at_least = time.at_least;
+    row.is_part = time.at_least;
     if (current_.phase && row.device_bytes) {
       const Open& open = open_sizes();
       if (open_)
@@ -425,7 +421,7 @@ class Variants {
     row.predicted = engine_time(model(), current_, start_, group, time, narrow_.has_value(), warnings_);
     const auto devices = static_cast<double>(row.devices());
     if (row.predicted) {
-      row.predicted->items_per_second = items_ / row.predicted->seconds;
+      row.predicted->items_per_second = items_ / *row.predicted->seconds;
       if (row.parallel) row.predicted->device_items_per_second = *row.predicted->items_per_second / devices;
     }
     if (request_.prompt > 0) row.prompt = prompt();

@@ -45,16 +45,6 @@ std::string sum_formula(const Dim& a, const Dim& b) {
   }
 }
 
-Name value_name(const Graph& graph, ValueId value) { return value == kAbsent ? Name() : graph.value(value).name; }
-
-template <typename Values>
-std::vector<std::string> value_names(const Graph& graph, const Values& values) {
-  std::vector<std::string> names;
-  names.reserve(values.size());
-  for (const ValueId value : values) names.push_back(value_name(graph, value));
-  return names;
-}
-
 // Counts of some work; if it is not modelled, only the weights are known. Adds numbers rather than formulas, since sums
 // of formulas are limited in their number of terms.
 EstimateCounts counts_of(const OpCost& cost, const Dim& params, const Dim& param_bytes, Convention convention,
@@ -189,48 +179,6 @@ std::vector<EstimateType> type_parts(const EstimateDocument& estimate, const Est
   return types;
 }
 
-EstimateMemory memory_part(const Graph& graph, const MemoryPlan& plan) {
-  EstimateMemory part;
-  part.excludes = kMemoryPlanExcludes;
-  part.peak_bytes = plan.peak_bytes;
-  part.peak_step = static_cast<std::size_t>(plan.peak_step);
-  if (plan.peak_formula) part.peak_formula = plan.peak_formula->factored();
-  part.peak_tensors = plan.peak_tensors;
-  part.arena_bytes = plan.arena_bytes;
-  part.timeline = plan.timeline;
-  part.order.assign(plan.order.begin(), plan.order.end());
-  for (const std::int32_t place : plan.order) {
-    const Node& node = graph.nodes[static_cast<std::size_t>(place)];
-    part.names.push_back(display_name(graph, node));
-    part.op_types.push_back(node.op_type);
-  }
-  for (const PlannedTensor& tensor : plan.tensors)
-    part.tensors.push_back({.name = value_name(graph, tensor.value),
-                            .bytes = tensor.bytes,
-                            .first_step = tensor.first_step,
-                            .last_step = tensor.last_step,
-                            .offset = tensor.offset,
-                            .shared_by = value_names(graph, tensor.shared_by)});
-  for (const WeightBytes& weight : plan.weights)
-    part.weights.push_back(
-        {.type = weight.element, .tensors = weight.tensors, .elements = weight.elements, .bytes = weight.bytes});
-  if (!plan.kv_cache.pairs.empty())
-    part.kv_cache = {.bytes_per_token = plan.kv_cache.bytes_per_token,
-                     .past_bytes = plan.kv_cache.past_bytes,
-                     .shared_bytes = plan.kv_cache.shared_bytes,
-                     .separate_bytes = plan.kv_cache.separate_bytes,
-                     .written_bytes = plan.kv_cache.written_bytes,
-                     .copied_bytes = plan.kv_cache.copied_bytes,
-                     .pairs = plan.kv_cache.pairs.size()};
-  if (plan.reordered) {
-    part.reordered = {
-        .peak_bytes = plan.reordered->peak_bytes, .arena_bytes = plan.reordered->arena_bytes, .order = {}};
-    part.reordered->order.assign(plan.reordered->order.begin(), plan.reordered->order.end());
-  }
-  part.unsized = value_names(graph, plan.unsized);
-  return part;
-}
-
 EstimateGroup group_part(const TrafficGroup& group, const Analysis& analysis, const EstimateRequest& request) {
   Dim params, param_bytes;
   for (const std::int32_t row : group.rows) {
@@ -250,42 +198,17 @@ EstimateGroup group_part(const TrafficGroup& group, const Analysis& analysis, co
   return part;
 }
 
-EstimateTraffic traffic_part(const Graph& graph, const Analysis& analysis, const Traffic& traffic,
-                             const EstimateRequest& request, const Count& bytes) {
+EstimateTraffic traffic_part(const Analysis& analysis, Traffic& traffic, const EstimateRequest& request,
+                             const Count& bytes) {
   EstimateTraffic part{.model = traffic.model,
                        .bytes_read = count(traffic.bytes_read),
                        .bytes_written = count(traffic.bytes_written),
                        .bytes = bytes,
                        .groups = {},
-                       .stayed = {}};
+                       .stayed = std::move(traffic.stayed)};
   part.groups.reserve(traffic.groups.size());
   for (const TrafficGroup& group : traffic.groups) part.groups.push_back(group_part(group, analysis, request));
-  for (const ResidentTensor& tensor : traffic.stayed)
-    part.stayed.push_back({.value = value_name(graph, tensor.value),
-                           .bytes = tensor.bytes,
-                           .saved_bytes = tensor.bytes_saved,
-                           .in_memory = tensor.in_memory});
   return part;
-}
-
-EstimateRoofline roofline_part(const EstimateRequest& request, Roofline bound) {
-  const DeviceSpec& device = *request.device;
-  return {.device = device.id,
-          .device_name = device.name,
-          .power_mode = device.power_mode,
-          .measured = device.measured,
-          .precision = request.precision,
-          .traffic = request.traffic,
-          .totals = bound.totals,
-          .items = {},
-          .launch_overhead_seconds = device.launch_overhead_seconds.value,
-          .launch_is_assumed = device.launch_overhead_seconds.is_assumed(),
-          .predicted = {},
-          .parallel = {},
-          .energy = {},
-          .handover = {},
-          .nodes = std::move(bound.rows),
-          .groups = std::move(bound.groups)};
 }
 
 // Adds rates per second and bytes per token.
@@ -313,6 +236,26 @@ EstimateCounts work_part(const OpCost& cost, std::optional<Convention> conventio
   counts.bytes_written = count(cost.bytes_written);
   return counts;
 }
+
+EstimatePoint point_part(SweepPoint&& from) {
+  EstimatePoint point;
+  point.sizes = std::move(from.sizes);
+  point.counts.macs = from.macs;
+  point.counts.flops = from.flops;
+  point.counts.param_bytes = from.param_bytes;
+  point.counts.bytes_read = from.bytes_read;
+  point.counts.bytes_written = from.bytes_written;
+  point.counts.bytes = from.bytes;
+  point.intensity = from.intensity;
+  point.activation_peak_bytes = from.activation_peak_bytes;
+  point.memory_bytes = from.memory_bytes;
+  point.items = from.items;
+  point.time = from.time;
+  point.bound = from.bound;
+  return point;
+}
+
+}  // namespace
 
 EstimateTraining training_part(const Training& training, const EstimateRequest& request) {
   const Convention convention = request.count;
@@ -359,24 +302,6 @@ EstimateTraining training_part(const Training& training, const EstimateRequest& 
   return part;
 }
 
-EstimatePoint point_part(SweepPoint&& from) {
-  EstimatePoint point;
-  point.sizes = std::move(from.sizes);
-  point.counts.macs = from.macs;
-  point.counts.flops = from.flops;
-  point.counts.param_bytes = from.param_bytes;
-  point.counts.bytes_read = from.bytes_read;
-  point.counts.bytes_written = from.bytes_written;
-  point.counts.bytes = from.bytes;
-  point.intensity = from.intensity;
-  point.activation_peak_bytes = from.activation_peak_bytes;
-  point.memory_bytes = from.memory_bytes;
-  point.items = from.items;
-  point.time = from.time;
-  point.bound = from.bound;
-  return point;
-}
-
 EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols,
                          const std::vector<std::optional<EstimatePrediction>>& predictions) {
   EstimateSweep part;
@@ -398,12 +323,10 @@ EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols,
   return part;
 }
 
-}  // namespace
-
-EstimateDocument describe(const Model& model, const EstimateRequest& request, Findings findings) {
+void describe(const Model& model, const EstimateRequest& request, Findings& findings) {
   Analysis& analysis = findings.analysis;
   const Totals& totals = analysis.totals;
-  EstimateDocument estimate;
+  EstimateDocument& estimate = findings.estimate;
   estimate.tool = request.tool;
   estimate.model = model_part(model);
   for (const std::string& name : analysis.free_dims) estimate.bindings.emplace(name, std::nullopt);
@@ -441,31 +364,10 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
       std::any_of(std::begin(sums_shown), std::end(sums_shown), is_free))
     estimate.symbolic = {.totals = formulas_of(cost, request.count),
                          .activation_peak_bytes = peak ? peak->factored() : std::string()};
-  if (findings.memory) estimate.memory = memory_part(model.main(), *findings.memory);
-  if (findings.traffic)
-    estimate.traffic = traffic_part(model.main(), analysis, *findings.traffic, request, sums.counts.bytes);
-  if (findings.bound) {
-    estimate.roofline = roofline_part(request, std::move(*findings.bound));
-    estimate.roofline->predicted = std::move(findings.predicted);
-    estimate.roofline->items = findings.items;
-    estimate.roofline->handover = std::move(findings.handover);
-    if (findings.group) estimate.roofline->parallel = parallel_part(model, request, *findings.group);
-  }
-  if (findings.phase) add_rates(estimate.phase.emplace(*findings.phase), estimate);
-  if (findings.training) {
-    estimate.training = training_part(*findings.training, request);
-    estimate.training->time = findings.step_time;
-    estimate.training->rows = std::move(findings.step_rows);
-  }
-  estimate.fit = findings.fit;
-  estimate.advice = std::move(findings.advice);
-  estimate.variants = std::move(findings.variants);
-  if (findings.sweep) {
-    estimate.sweep =
-        sweep_part(std::move(*findings.sweep), std::move(findings.swept_symbols), findings.predicted_points);
-    if (request.device) estimate.sweep->device_bytes = request.device->memory_bytes();
-  }
-  if (!request.budgets.empty()) estimate.budgets = std::move(findings.budgets);
+  if (findings.traffic) estimate.traffic = traffic_part(analysis, *findings.traffic, request, sums.counts.bytes);
+  if (estimate.roofline && findings.group) estimate.roofline->parallel = parallel_part(model, request, *findings.group);
+  if (estimate.phase) add_rates(*estimate.phase, estimate);
+  if (estimate.sweep && request.device) estimate.sweep->device_bytes = request.device->memory_bytes();
 
   if (request.device)
     if (std::string note = add_energy(*request.device, estimate); !note.empty())
@@ -484,7 +386,6 @@ EstimateDocument describe(const Model& model, const EstimateRequest& request, Fi
   estimate.symbols = std::move(analysis.symbols);
   std::move(estimate.diagnostics.begin(), estimate.diagnostics.end(), std::back_inserter(analysis.diagnostics));
   estimate.diagnostics = std::move(analysis.diagnostics);
-  return estimate;
 }
 
 }  // namespace pagoda::estimate

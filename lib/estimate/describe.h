@@ -28,29 +28,18 @@ struct GroupRun {
 
 struct Findings {
   Analysis analysis;
+  EstimateDocument estimate = {};                         // the parts that describe() does not make
   std::optional<PagodaCounts> published = std::nullopt;  // for Convention::Pagoda: replaces flops, param_bytes, bytes
-  std::optional<MemoryPlan> memory = std::nullopt;
-  std::optional<Traffic> traffic = std::nullopt;  // replaces the bytes in the totals; empty: unfused
-  std::optional<Roofline> bound = std::nullopt;   // on the request's device
-  std::optional<GroupRun> group = std::nullopt;   // set for several devices: `bound` is then the group's
-  std::optional<EstimatePrediction> predicted = std::nullopt;
-  std::optional<EstimateHandover> handover = std::nullopt;
-  std::optional<EstimatePhase> phase = std::nullopt;  // rates not set yet
-  Count items = std::nullopt;                         // EstimateRoofline::items
+  std::optional<Traffic> traffic = std::nullopt;         // replaces the bytes in the totals; empty: unfused
+  std::optional<GroupRun> group = std::nullopt;          // set for several devices: the roofline is then the group's
   std::optional<Training> training = std::nullopt;
-  std::optional<RooflineTotals> step_time = std::nullopt;  // of the training step
-  std::vector<EstimateTraining::Row> step_rows = {};
-  std::optional<EstimateFit> fit = std::nullopt;
-  std::vector<EstimateAdvice> advice = {};
-  std::vector<EstimateVariant> variants = {};
-  std::optional<Sweep> sweep = std::nullopt;
-  std::vector<std::optional<EstimatePrediction>> predicted_points = {};  // by point of the sweep
-  std::vector<std::string> swept_symbols = {};
-  std::vector<BudgetResult> budgets = {};
 };
 
-// Consumes the findings: large parts are moved, not copied.
-EstimateDocument describe(const Model& model, const EstimateRequest& request, Findings findings);
+// Completes the estimate of the findings, and consumes the rest: large parts are moved, not copied.
+void describe(const Model& model, const EstimateRequest& request, Findings& findings);
+EstimateTraining training_part(const Training& training, const EstimateRequest& request);
+EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols,
+                         const std::vector<std::optional<EstimatePrediction>>& predictions);
 
 // The analysis at the requested sizes, and the sizes of the request's phase.
 struct Sized {
@@ -73,13 +62,11 @@ void warn(Analysis& analysis, std::string message);
 bool predicts(const EstimateRequest& request);
 // The engine of such a request.
 const Engine& engine_of(const EstimateRequest& request);
-// The time of a run under that engine, on the request's device, whose bound is in `findings`. Empty without an engine,
+// The time of a run under that engine, on the request's device, whose roofline is in `findings`. Empty without an engine,
 // and if it does not predict the model. Adds warnings to the analysis. `is_rewritten`: `model` is the quantised form of
 // the file.
-std::optional<Prediction> prediction_of(const Model& model, const EstimateRequest& request, Findings& findings,
+std::optional<EstimatePrediction> prediction_of(const Model& model, const EstimateRequest& request, Findings& findings,
                                         bool is_rewritten = false);
-std::optional<EstimatePrediction> described(const Calibration& fitted, std::optional<Prediction> time);
-std::optional<EstimateEngineMemory> memory_of(const Prediction& time);
 // Whether the request names no engine, or one that predicts products of this precision.
 bool engine_runs(const EstimateRequest& request, Precision precision);
 // Why the engine does not predict the request's precisions or training; empty if it does.

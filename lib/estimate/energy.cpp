@@ -14,7 +14,7 @@ namespace {
 // The precision of most of the work; empty: not known.
 std::optional<Precision> main_precision(const EstimateRoofline& roofline) {
   std::map<Precision, double> work;
-  for (const RowBound& row : roofline.nodes)
+  for (const RowBound& row : roofline.rows)
     if (row.precision) work[*row.precision] += row.flops;
   const auto most =
       std::max_element(work.begin(), work.end(), [](const auto& a, const auto& b) { return a.second < b.second; });

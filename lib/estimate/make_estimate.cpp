@@ -63,31 +63,52 @@ PagodaCounts published_counts(const Model& model, const Analysis& analysis, cons
                        std::max<std::int64_t>(request.sizes.batch, 1), request.training.has_value());
 }
 
-std::optional<EstimateSpeculation> speculated(const EstimateRequest& request) {
-  if (!request.speculation) return std::nullopt;
-  const auto [tokens, acceptance] = *request.speculation;
-  double expected = 0, chance = 1;  // Σ a^i for i up to `tokens`
-  for (std::int64_t i = 0; i <= tokens; ++i, chance *= acceptance) expected += chance;
-  return EstimateSpeculation{.tokens = tokens, .acceptance = acceptance, .tokens_per_step = expected};
+std::optional<Speculation> speculated(const EstimateRequest& request) {
+  std::optional<Speculation> result = request.speculation;
+  if (!result) return result;
+  result->tokens_per_step = 0;
+  double chance = 1;  // Σ a^i for i up to `tokens`
+  for (std::int64_t i = 0; i <= result->tokens; ++i, chance *= result->acceptance) result->tokens_per_step += chance;
+  return result;
 }
 
 EstimatePhase phase_of(const Model& model, const EstimateRequest& request, const PhaseSizes& sizes,
                        const Findings& findings) {
-  const KvCache cache =
-      (findings.memory ? *findings.memory : plan_memory(model, findings.analysis, {.reorder = false, .arena = false}))
-          .kv_cache;
-  return {.phase = request.phase->phase,
-          .tokens = sizes.tokens.evaluate({}),
-          .cache_bytes_per_token = cache.bytes_per_token.evaluate({}),
-          .bytes_per_token = {},
-          .is_timed = false,
-          .tokens_per_second = {},
-          .sequence_tokens = request.phase->tokens                   ? Count(*request.phase->tokens)
-                             : request.phase->phase == Phase::Decode ? Count(1)
-                                                                     : Count(),
-          .user_tokens_per_second = {},
-          .device_tokens_per_second = {},
-          .speculated = speculated(request)};
+  const KvCache cache = findings.estimate.memory
+                            ? findings.estimate.memory->kv_cache
+                            : plan_memory(model, findings.analysis, {.reorder = false, .arena = false}).kv_cache;
+  EstimatePhase phase;
+  phase.phase = request.phase->phase;
+  phase.tokens = sizes.tokens.evaluate({});
+  phase.cache_bytes_per_token = cache.bytes_per_token.evaluate({});
+  if (request.phase->tokens) phase.sequence_tokens = *request.phase->tokens;
+  else if (phase.phase == Phase::Decode) phase.sequence_tokens = 1;
+  phase.speculated = speculated(request);
+  return phase;
+}
+
+EstimateMemory memory_of(const Model& model, MemoryPlan plan) {
+  EstimateMemory memory{std::move(plan), std::string(kMemoryPlanExcludes), {}, {}};
+  for (const std::int32_t place : memory.order) {
+    const Node& node = model.main().node(place);
+    memory.names.push_back(display_name(model.main(), node));
+    memory.op_types.push_back(node.op_type);
+  }
+  return memory;
+}
+
+EstimateRoofline roofline_of(const EstimateRequest& request, Roofline bound) {
+  EstimateRoofline result;
+  static_cast<Roofline&>(result) = std::move(bound);
+  result.device = request.device->id;
+  result.device_name = request.device->name;
+  result.power_mode = request.device->power_mode;
+  result.measured = request.device->measured;
+  result.precision = request.precision;
+  result.traffic = request.traffic;
+  result.launch_overhead_seconds = request.device->launch_overhead_seconds.value;
+  result.launch_is_assumed = request.device->launch_overhead_seconds.is_assumed();
+  return result;
 }
 
 std::string nodes_text(std::int64_t nodes) { return cat(nodes, nodes == 1 ? " node" : " nodes"); }
@@ -105,14 +126,14 @@ void warn_of_device(const DeviceSpec& device, Findings& findings) {
   if (!device.cautions.empty())
     warn(findings.analysis,
          cat(subject, ": ", base::joined(device.cautions, "; "), "; measure again on an idle machine"));
-  for (const AssumedPeak& peak : findings.bound->assumed) {
+  for (const AssumedPeak& peak : findings.estimate.roofline->assumed) {
     const std::string taken = peak.taken == peak.precision
                                   ? "packed into vector lanes of another format"
                                   : cat("at its ", to_string(peak.taken), " ", to_string(peak.unit), " peak");
     warn(findings.analysis, cat(subject, " states no ", to_string(peak.precision), " peak: products of ",
                                 nodes_text(peak.rows), " are assumed to run ", taken));
   }
-  for (const MissingPeak& peak : findings.bound->missing)
+  for (const MissingPeak& peak : findings.estimate.roofline->missing)
     warn(findings.analysis,
          cat(subject, " states no ", to_string(peak.precision), " ", to_string(peak.unit), " peak, needed by ",
              nodes_text(peak.rows), ": their work has no time; add the peak to the device's file"));
@@ -122,14 +143,13 @@ void warn_of_device(const DeviceSpec& device, Findings& findings) {
 void add_times(const Model& model, const Model& file_model, const EstimateRequest& request,
                const RooflineOptions& options, Findings& findings) {
   const Analysis& analysis = findings.analysis;
-  if (findings.group)
-    findings.bound = findings.group->bound;
-  else
-    findings.bound = findings.traffic ? roofline(analysis, *findings.traffic, *request.device, options)
-                                      : roofline(analysis, *request.device, options);
+  EstimateRoofline& bound = findings.estimate.roofline.emplace(roofline_of(
+      request, findings.group     ? findings.group->bound
+               : findings.traffic ? roofline(analysis, *findings.traffic, *request.device, options)
+                                  : roofline(analysis, *request.device, options)));
   warn_of_device(*request.device, findings);
-  if (predicts(request)) findings.predicted = described(*request.engine, prediction_of(model, request, findings));
-  if (request.decode_device) findings.handover = handover_of(model, file_model, request, findings.analysis);
+  bound.predicted = prediction_of(model, request, findings);
+  if (request.decode_device) bound.handover = handover_of(model, file_model, request, analysis);
 }
 
 std::vector<EstimateTraining::Row> rows_of_step(const Findings& findings, const Analysis& step,
@@ -158,8 +178,9 @@ Analysis add_training(const Model& model, const EstimateRequest& request, const 
   Analysis step = step_analysis(findings.analysis, *findings.training);
   const std::optional<Roofline> bound =
       request.device ? std::optional(roofline(step, *request.device, options)) : std::nullopt;
-  if (bound) findings.step_time = bound->totals;
-  findings.step_rows = rows_of_step(findings, step, bound, options.convention);
+  EstimateTraining& part = findings.estimate.training.emplace(training_part(*findings.training, request));
+  if (bound) part.time = bound->totals;
+  part.rows = rows_of_step(findings, step, bound, options.convention);
   warn_of_training(findings);
   return step;
 }
@@ -206,7 +227,7 @@ std::vector<std::optional<EstimatePrediction>> run_points(const Model& model, co
     if (!point.problem.empty()) continue;
     const EstimateRequest at = at_sizes(request, point.sizes);
     Sized start = sized(model, at);
-    Findings findings{.analysis = {}, .items = items_of(at, start)};
+    Findings findings{.analysis = {}};
     if (at.parallel) {
       findings.group = run_on_group(model, at, start);
       share_point(*findings.group, point);
@@ -216,7 +237,7 @@ std::vector<std::optional<EstimatePrediction>> run_points(const Model& model, co
     findings.analysis.diagnostics.clear();
     findings.traffic = traffic_of(model, at, findings.analysis);
     add_times(model, file_model, at, {.convention = at.count}, findings);
-    predictions[i] = std::move(findings.predicted);
+    predictions[i] = std::move(findings.estimate.roofline->predicted);
     for (const Diagnostic& each : findings.analysis.diagnostics)
       if (warned.insert(each.message).second) warn(analysis, sizes_text(sweep, point) + ": " + each.message);
   }
@@ -300,22 +321,26 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& r
   const Count items = items_of(request, start);
   std::optional<GroupRun> group;
   if (request.parallel && request.device) group = run_on_group(model, request, start);
-  Findings findings{.analysis = std::move(start.analysis), .group = std::move(group), .items = items};
+  Findings findings{.analysis = std::move(start.analysis), .group = std::move(group)};
+  EstimateDocument& estimate = findings.estimate;
   Analysis& analysis = findings.analysis;
   warn_of_custom_operators(model, request, analysis);
   const std::vector<SweepAxis> axes = axes_of(request, start.phase);
+  std::vector<std::string> swept;
   for (const SweepAxis& axis : axes)
-    for (std::string& symbol : axis_symbols(model, analysis, axis.dim))
-      findings.swept_symbols.push_back(std::move(symbol));
+    for (std::string& symbol : axis_symbols(model, analysis, axis.dim)) swept.push_back(std::move(symbol));
 
   // Times and memory plans need sizes; a sweep has its own.
   const std::string problem = request.device || request.memory ? impossible_size(analysis, {}) : std::string();
   if (axes.empty() && !problem.empty()) throw Error(problem);
-  if (request.memory) findings.memory = plan_memory(model, analysis, *request.memory);
-  if (start.phase) findings.phase = phase_of(model, request, *start.phase, findings);
+  if (request.memory) estimate.memory = memory_of(model, plan_memory(model, analysis, *request.memory));
+  if (start.phase) estimate.phase = phase_of(model, request, *start.phase, findings);
   findings.traffic = traffic_of(model, request, analysis);
   const RooflineOptions bound_options{.convention = request.count};
-  if (request.device && problem.empty()) add_times(model, file_model, request, bound_options, findings);
+  if (request.device && problem.empty()) {
+    add_times(model, file_model, request, bound_options, findings);
+    estimate.roofline->items = items;
+  }
   if (request.count == Convention::Pagoda) {
     findings.published = published_counts(model, analysis, request);
     if (const std::string& failure = findings.published->failure; !failure.empty())
@@ -325,7 +350,9 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& r
   const Analysis step = request.training ? add_training(model, request, bound_options, findings) : Analysis();
   const Analysis& rows = request.training ? step : analysis;
   if (request.device && axes.empty()) add_fit_and_advice(model, file_model, request, findings);
-  findings.variants = variants_of(model, file_model, request, analysis.diagnostics);
+  estimate.variants = variants_of(model, file_model, request, analysis.diagnostics);
+  std::optional<Sweep> sweep;
+  std::vector<std::optional<EstimatePrediction>> predictions;  // by point of the sweep
   if (!axes.empty()) {
     SweepOptions options{.count = request.count,
                          .traffic = request.traffic,
@@ -333,30 +360,30 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& r
                          .is_step = request.training.has_value(),
                          .items = start.phase ? std::optional(start.phase->tokens) : std::nullopt};
     if (request.device) {
-      const std::string unswept = impossible_size(analysis, findings.swept_symbols);
+      const std::string unswept = impossible_size(analysis, swept);
       if (!unswept.empty()) throw Error(unswept);
       if (!request.parallel) options.time = SweepTime{*request.device, bound_options};
     }
-    findings.sweep = sweep(model, rows, axes, options);
+    sweep = core::sweep(model, rows, axes, options);
     if (request.device && (request.parallel || predicts(request)))
-      findings.predicted_points = run_points(model, file_model, request, *findings.sweep, analysis);
-    for (const SweepPoint& point : findings.sweep->points) {
+      predictions = run_points(model, file_model, request, *sweep, analysis);
+    for (const SweepPoint& point : sweep->points) {
       if (point.problem.empty()) continue;
-      warn(analysis, sizes_text(*findings.sweep, point) + ": " + point.problem + "; the model does not work there");
+      warn(analysis, sizes_text(*sweep, point) + ": " + point.problem + "; the model does not work there");
     }
   }
   BudgetOptions limits{.count = request.count,
                        .traffic = findings.traffic ? &*findings.traffic : nullptr,
-                       .time = findings.bound ? &findings.bound->totals : nullptr};
-  if (findings.step_time) limits.time = &*findings.step_time;
-  if (findings.sweep) {
-    limits.sweep = &*findings.sweep;
-    limits.swept = findings.swept_symbols;
-  }
-  for (const Budget& limit : request.budgets) findings.budgets.push_back(check_budget(limit, rows, limits));
-  EstimateDocument estimate = describe(model, request, std::move(findings));
+                       .time = estimate.roofline ? &estimate.roofline->totals : nullptr,
+                       .sweep = sweep ? &*sweep : nullptr,
+                       .swept = swept};
+  if (estimate.training && estimate.training->time) limits.time = &*estimate.training->time;
+  if (!request.budgets.empty()) estimate.budgets.emplace();
+  for (const Budget& limit : request.budgets) estimate.budgets->push_back(check_budget(limit, rows, limits));
+  if (sweep) estimate.sweep = sweep_part(std::move(*sweep), std::move(swept), predictions);
+  describe(model, request, findings);
   if (request.spell != nullptr) spell_messages(request.spell, estimate);
-  return estimate;
+  return std::move(estimate);
 }
 
 }  // namespace pagoda::estimate

@@ -52,7 +52,7 @@ Pipeline sum_up(std::vector<PipelinePart> parts) {
     const auto& roofline = estimate.roofline;
     seconds.add(roofline ? std::optional(roofline->totals.seconds * runs) : std::nullopt);
     floor.add(roofline ? std::optional(roofline->totals.floor_seconds * runs) : std::nullopt);
-    predicted.add(roofline && roofline->predicted ? std::optional(roofline->predicted->seconds * runs) : std::nullopt);
+    predicted.add(roofline && roofline->predicted ? std::optional(*roofline->predicted->seconds * runs) : std::nullopt);
     keep_larger(most_activations, estimate.totals.activation_peak_bytes);
     keep_larger(most, part.need());
     if (roofline && !result.items) result.items = roofline->items;

@@ -1,6 +1,5 @@
 // The time of a run under the engine of a request.
 #include <algorithm>
-#include <cmath>
 
 #include "describe.h"
 #include "pagoda/base/cat.h"
@@ -27,7 +26,7 @@ std::optional<Precision> products_of(const Engine& engine, const DeviceSpec& dev
 // of the same work. Empty for a longer prediction.
 std::string shorter_than_bound(double seconds, const Model& model, const EstimateRequest& request,
                                const Findings& findings) {
-  const double bound = findings.bound->totals.seconds;
+  const double bound = findings.estimate.roofline->totals.seconds;
   if (seconds >= bound) return {};
   const Engine& engine = engine_of(request);
   const std::optional<Precision> products = products_of(engine, *request.device);
@@ -61,19 +60,8 @@ const Engine& engine_of(const EstimateRequest& request) { return engine(request.
 
 bool predicts(const EstimateRequest& request) { return request.engine.has_value(); }
 
-std::optional<EstimateEngineMemory> memory_of(const Prediction& time) {
-  if (!time.memory) return std::nullopt;
-  const auto bytes = [](double value) { return Count(static_cast<std::int64_t>(std::llround(value))); };
-  return EstimateEngineMemory{.bytes = bytes(time.memory->bytes),
-                              .low = bytes(time.memory->low),
-                              .high = bytes(time.memory->high),
-                              .coverage = time.memory->coverage,
-                              .load_bytes = bytes(time.memory->load_bytes),
-                              .run_bytes = bytes(time.memory->run_bytes)};
-}
-
-std::optional<Prediction> prediction_of(const Model& model, const EstimateRequest& request, Findings& findings,
-                                        bool is_rewritten) {
+std::optional<EstimatePrediction> prediction_of(const Model& model, const EstimateRequest& request, Findings& findings,
+                                                bool is_rewritten) {
   if (!predicts(request)) return std::nullopt;
   EngineRun run{.model = model,
                 .analysis = findings.analysis,
@@ -99,23 +87,8 @@ std::optional<Prediction> prediction_of(const Model& model, const EstimateReques
   if (!time.seconds) return std::nullopt;
   const std::string text = shorter_than_bound(*time.seconds, model, request, findings);
   if (!text.empty()) warn(findings.analysis, text);
-  return time;
-}
-
-std::optional<EstimatePrediction> described(const Calibration& fitted, std::optional<Prediction> time) {
-  if (!time) return std::nullopt;
-  EstimatePrediction result{.seconds = *time->seconds,
-                            .low = time->low,
-                            .high = time->high,
-                            .coverage = time->coverage,
-                            .no_interval = std::move(time->no_interval),
-                            .engine = fitted.engine,
-                            .calibration = fitted.id + ": " + fitted.regime,
-                            .nodes = std::move(time->row_seconds),
-                            .memory = memory_of(*time)};
-  if (const auto& other = time->other_placement)
-    result.other_placement = {.is_apart = other->is_apart, .seconds = other->seconds, .share = other->share};
-  return result;
+  return EstimatePrediction{
+      std::move(time), request.engine->engine, cat(request.engine->id, ": ", request.engine->regime)};
 }
 
 bool engine_runs(const EstimateRequest& request, Precision precision) {

@@ -75,15 +75,13 @@ TEST_CASE("an estimate with all its parts reads back as it was written") {
                           .device_tokens_per_second = {},
                           .speculated = {}};
         estimate.roofline->predicted =
-            EstimatePrediction{.seconds = 0.5,
-                               .low = 0.25,
-                               .high = {},
-                               .coverage = {},
-                               .no_interval = "too few families",
-                               .engine = "pytorch-amp",
-                               .calibration = "none: guessed",
-                               .nodes = {0.125, 0.375},
-                               .other_placement = EstimatePlacement{.is_apart = true, .seconds = 0.75, .share = 0.25}};
+            EstimatePrediction{{.seconds = 0.5,
+                                .low = 0.25,
+                                .no_interval = "too few families",
+                                .row_seconds = {0.125, 0.375},
+                                .other_placement = {{.is_apart = true, .seconds = 0.75, .share = 0.25}}},
+                               "pytorch-amp",
+                               "none: guessed"};
         const std::string text = write_estimate(estimate);
         const EstimateDocument read = parse_estimate(text, "e.json");
         CHECK(read.unknown.empty());
@@ -155,7 +153,8 @@ TEST_CASE("formulas with more terms than one sum carries stand side by side, and
   }
   findings.analysis.totals.cost.bytes_read = read;
   findings.analysis.totals.cost.bytes_written = written;
-  const EstimateDocument estimate = describe(model, {}, std::move(findings));
+  describe(model, {}, findings);
+  const EstimateDocument& estimate = findings.estimate;
   CHECK(*estimate.totals.counts.bytes == 800);
   CHECK(estimate.symbolic->totals.bytes == read.to_string() + " + " + written.to_string());
 }
@@ -165,7 +164,8 @@ TEST_CASE("bindings tell bound, free and renamed dims apart") {
   Findings findings{.analysis = analyze(model, {.batch = 3})};
   findings.analysis.free_dims = {"b_c"};
   findings.analysis.renamed = {{"b-c", "b_c"}};
-  const std::string text = write_estimate(describe(model, {}, std::move(findings)));
+  describe(model, {}, findings);
+  const std::string text = write_estimate(findings.estimate);
   CHECK(text.find(R"("bindings": {"b_c": null, "batch": 3, "b-c": "b_c"})") != std::string::npos);
   CHECK(parse_estimate(text, "e.json").renamed == std::map<std::string, std::string>{{"b-c", "b_c"}});
 }

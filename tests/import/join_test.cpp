@@ -34,7 +34,7 @@ documents::EstimateDocument estimate_with(std::vector<documents::EstimateNode> r
   if (*device == '\0') return estimate;
   estimate.roofline.emplace().device = device;
   for (std::size_t i = 0; i < estimate.nodes.size(); ++i) {
-    RowBound& bound = estimate.roofline->nodes.emplace_back();
+    RowBound& bound = estimate.roofline->rows.emplace_back();
     bound.row = i;
     bound.bound = Bound::Memory;
     bound.seconds = 1e-6;

@@ -58,7 +58,7 @@ void check_row(const Model& model, const estimate::EstimateRequest& request, con
   CHECK(row.predicted->seconds == run.roofline->predicted->seconds);
   CHECK(row.predicted->high == run.roofline->predicted->high);
   CHECK(*row.predicted->device_items_per_second * static_cast<double>(row.devices()) ==
-        doctest::Approx(8 / row.predicted->seconds));
+        doctest::Approx(8 / *row.predicted->seconds));
 
   estimate::EstimateRequest prefill = request;
   prefill.sizes.batch = row.prompt->sequences;

@@ -53,13 +53,13 @@ TEST_CASE("ONNX Runtime on a CPU multiplies float16 in float32, float64 at half 
   REQUIRE(single.roofline->predicted);
   REQUIRE(half.roofline->predicted);
   CHECK(half.roofline->predicted->seconds == single.roofline->predicted->seconds);
-  CHECK(*half.roofline->predicted->memory->bytes == *single.roofline->predicted->memory->bytes);
+  CHECK(half.roofline->predicted->memory->bytes == single.roofline->predicted->memory->bytes);
   CHECK(single.roofline->predicted->low);
   CHECK(!half.roofline->predicted->low);  // no float16 run judged it
   CHECK(test::contains(warnings(half), "multiplies float16 in float32"));
 
   const auto wide = estimate::make_estimate(test::graph(kDouble), of_cpu());
-  CHECK(wide.roofline->predicted->seconds > 1.8 * single.roofline->predicted->seconds);
+  CHECK(wide.roofline->predicted->seconds > 1.8 * *single.roofline->predicted->seconds);
   CHECK(!test::contains(warnings(wide), "shorter than the bound"));
 
   const auto none = estimate::make_estimate(test::graph(kBfloat), of_cpu());
@@ -69,7 +69,7 @@ TEST_CASE("ONNX Runtime on a CPU multiplies float16 in float32, float64 at half 
 
 TEST_CASE("a convolution that ONNX Runtime has saved in its own form is the kernel that it was") {
   const auto time = [](const std::string& graph) {
-    return estimate::make_estimate(test::graph(graph), of_cpu()).roofline->predicted->seconds;
+    return *estimate::make_estimate(test::graph(graph), of_cpu()).roofline->predicted->seconds;
   };
   const std::string sizes = "x:f32[1,64,28,28], w:f32[64,64,3,3]=const -> ";
   const std::string window = "{pads=[1,1,1,1], kernel_shape=[3,3]}";

@@ -137,7 +137,7 @@ TEST_CASE("what-if under ONNX Runtime on a CPU predicts a float model and its qu
   REQUIRE(rows.size() == 2);
   CHECK(rows[1].predicted->seconds < rows[0].predicted->seconds);
   CHECK(*rows[1].total_bytes < *rows[0].total_bytes);
-  CHECK(*rows[1].predicted->memory->bytes < *rows[0].predicted->memory->bytes);
+  CHECK(rows[1].predicted->memory->bytes < rows[0].predicted->memory->bytes);
   CHECK(rows[1].predicted->float_products == std::vector<std::string>{"/conv_proj/Conv"});
   CHECK(rows[0].predicted->float_products.empty());
   CHECK(rows[1].precision == Precision::Int8);

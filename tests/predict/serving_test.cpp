@@ -168,9 +168,9 @@ TEST_CASE("memory that holds its own error-correcting codes moves 15 bytes of da
   Calibration plain = documents::calibration("llm-serving");
   CHECK(std::count(plain.inline_codes.begin(), plain.inline_codes.end(), "l40s") == 1);
   auto request = served("l40s", 1, Phase::Decode, 1, 1023);
-  const double with_codes = estimate::make_estimate(model, request).roofline->predicted->seconds;
+  const double with_codes = *estimate::make_estimate(model, request).roofline->predicted->seconds;
   request.engine->inline_codes.clear();
-  const double without = estimate::make_estimate(model, request).roofline->predicted->seconds;
+  const double without = *estimate::make_estimate(model, request).roofline->predicted->seconds;
   CHECK(with_codes > 1.03 * without);
   CHECK(with_codes < 16.0 / 15 * without);
 }
@@ -291,7 +291,7 @@ TEST_CASE("bounds lie below published runs of 70 B on four devices, and predicti
       CHECK(run(Phase::Prefill, 1).totals.seconds < number(row, "first_token_seconds") + kRounding);
     if (row.at("step_seconds").empty()) continue;
     CHECK(step.totals.seconds < number(row, "step_seconds") + kRounding);
-    error += std::abs(step.predicted->seconds / number(row, "step_seconds") - 1);
+    error += std::abs(*step.predicted->seconds / number(row, "step_seconds") - 1);
     ++steps;
   }
   CHECK(steps == 20);
@@ -349,7 +349,7 @@ TEST_CASE("devices share a step, and pay for their all-reduces") {
   std::map<std::int64_t, double> seconds;
   for (const std::int64_t devices : {2, 4, 8}) {
     request.parallel = ParallelOptions{.tensor = devices};
-    seconds[devices] = estimate::make_estimate(model, request).roofline->predicted->seconds;
+    seconds[devices] = *estimate::make_estimate(model, request).roofline->predicted->seconds;
   }
   CHECK(seconds[4] < seconds[2]);
   CHECK(seconds[8] < seconds[4]);
@@ -387,12 +387,12 @@ TEST_CASE("a sweep predicts each size as a run of that size alone does") {
 TEST_CASE("8-bit products are faster where the device multiplies them") {
   const Model model = skeleton("qwen2_5_14b");
   auto request = served("h100-sxm", 1, Phase::Prefill, 8192, 0);
-  const double half = estimate::make_estimate(model, request).roofline->predicted->seconds;
+  const double half = *estimate::make_estimate(model, request).roofline->predicted->seconds;
   request.precision = Precision::Float8;
-  const double narrow = estimate::make_estimate(model, request).roofline->predicted->seconds;
+  const double narrow = *estimate::make_estimate(model, request).roofline->predicted->seconds;
   CHECK(narrow < 0.95 * half);  // vLLM's products reach a third to a half of the 8-bit peak
   request = served("h100-sxm", 1, Phase::Decode, 1, 1023);
-  const double step = estimate::make_estimate(model, request).roofline->predicted->seconds;
+  const double step = *estimate::make_estimate(model, request).roofline->predicted->seconds;
   request.precision = Precision::Float8;
   CHECK(estimate::make_estimate(model, request).roofline->predicted->seconds < 0.7 * step);
 }
@@ -400,9 +400,9 @@ TEST_CASE("8-bit products are faster where the device multiplies them") {
 TEST_CASE("experts of a mixture are read as often as tokens reach them") {
   const Model model = skeleton("mixtral_8x7b");
   const double one =
-      estimate::make_estimate(model, served("h200", 1, Phase::Decode, 1, 1023)).roofline->predicted->seconds;
+      *estimate::make_estimate(model, served("h200", 1, Phase::Decode, 1, 1023)).roofline->predicted->seconds;
   const double many =
-      estimate::make_estimate(model, served("h200", 32, Phase::Decode, 1, 1023)).roofline->predicted->seconds;
+      *estimate::make_estimate(model, served("h200", 32, Phase::Decode, 1, 1023)).roofline->predicted->seconds;
   CHECK(many > 2 * one);  // two of eight experts, then all
 }
 

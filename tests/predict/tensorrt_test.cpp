@@ -166,7 +166,7 @@ TEST_CASE("an estimate under TensorRT says its times by node, and refuses precis
   CHECK(predicted.seconds > estimate.roofline->totals.seconds);
   CHECK(*predicted.low < predicted.seconds);
   CHECK(*predicted.high > predicted.seconds);
-  CHECK(std::accumulate(predicted.nodes.begin(), predicted.nodes.end(), 0.0) == Approx(predicted.seconds));
+  CHECK(std::accumulate(predicted.row_seconds.begin(), predicted.row_seconds.end(), 0.0) == Approx(*predicted.seconds));
   request.precision = Precision::Bfloat16;
   CHECK(estimate::refusal(request).find("`engine=tensorrt` covers fp16 and int8") != std::string::npos);
   request.precision = Precision::Float16;
@@ -186,7 +186,7 @@ TEST_CASE("what-if under TensorRT says times of both forms, what stays in float1
   const auto rows = estimate::make_estimate(load_model(kFolder + "bert_base_squad.onnx"), request).variants;
   REQUIRE(rows.size() == 4);  // both devices in float16, then in int8
   for (const documents::EstimateVariant& row : rows) REQUIRE(row.predicted);
-  CHECK(rows[2].predicted->seconds / rows[0].predicted->seconds == Approx(0.95 / 1.31).epsilon(0.06));  // as published
+  CHECK(*rows[2].predicted->seconds / *rows[0].predicted->seconds == Approx(0.95 / 1.31).epsilon(0.06));  // as published
   CHECK(rows[2].predicted->float_products.empty());
   CHECK(*rows[2].total_bytes < *rows[0].total_bytes);
   // A V100 has no int8 tensor units.

@@ -134,7 +134,7 @@ TEST_CASE("notes hold exact numbers, the fused kernel and what was measured") {
   auto conv = notes_of(notes, 0), relu = notes_of(notes, 1), last = notes_of(notes, 4);
   CHECK(conv["pagoda.macs"] == "6912");
   CHECK(conv["pagoda.flops"] == "13824");
-  CHECK(std::stod(conv["pagoda.seconds"]) == estimate.roofline->nodes.at(0).seconds);
+  CHECK(std::stod(conv["pagoda.seconds"]) == estimate.roofline->rows.at(0).seconds);
   CHECK(conv["pagoda.measured_seconds"] == "3e-06");
   CHECK(conv["pagoda.kernel"] == relu["pagoda.kernel"]);
   CHECK(contains(conv["pagoda.kernel_nodes"], "conv; a"));

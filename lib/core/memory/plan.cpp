@@ -96,7 +96,7 @@ class WeightCounter {
 class Planner {
  public:
   Planner(const Model& model, const Analysis& analysis, const MemoryOptions& options)
-      : options_(options), schedule_(schedule_of(model, analysis)) {
+      : graph_(model.main()), options_(options), schedule_(schedule_of(model, analysis)) {
     sizes_ = sizes_of(schedule_, options.bindings);
   }
 
@@ -116,7 +116,7 @@ class Planner {
     if (options_.arena) lay_out_tensors(plan);
     for (std::size_t s = 0; s < schedule_.storages.size(); ++s)
       if (!schedule_.storages[s].bytes && live.lifetimes[s].last >= live.lifetimes[s].first)
-        plan.unsized.push_back(schedule_.storages[s].owner);
+        plan.unsized.push_back(name_of(schedule_.storages[s].owner));
     for (std::size_t i = 0; i < schedule_.steps.size(); ++i)
       if (const Step& step = schedule_.steps[i];
           step.has_body && (!step.body_schedule || has_unsized(*step.body_schedule)))
@@ -126,6 +126,8 @@ class Planner {
   }
 
  private:
+  const Name& name_of(ValueId value) const { return graph_.value(value).name; }
+
   void add_tensors(MemoryPlan& plan, const Liveness& live) const {
     std::vector<std::int32_t> at(schedule_.storages.size(), -1);
     for (std::size_t s = 0; s < schedule_.storages.size(); ++s) {
@@ -136,18 +138,19 @@ class Planner {
       if (owner == static_cast<std::int32_t>(s)) {
         at[s] = static_cast<std::int32_t>(plan.tensors.size());
         plan.tensors.push_back({.value = schedule_.storages[s].owner,
+                                .name = name_of(schedule_.storages[s].owner),
                                 .bytes = sizes_.storages[s],
                                 .first_step = life.first,
                                 .last_step = life.last});
       } else if (at[index(owner)] >= 0) {
-        plan.tensors[index(at[index(owner)])].shared_by.push_back(schedule_.storages[s].owner);
+        plan.tensors[index(at[index(owner)])].shared_by.push_back(name_of(schedule_.storages[s].owner));
       }
     }
     for (std::size_t v = 0; v < schedule_.storage_of.size(); ++v) {
       const std::int32_t storage = schedule_.storage_of[v];
       if (storage < 0 || schedule_.storages[index(storage)].owner == static_cast<ValueId>(v)) continue;
       const std::int32_t tensor = at[index(live.shares[index(storage)])];
-      if (tensor >= 0) plan.tensors[index(tensor)].shared_by.push_back(static_cast<ValueId>(v));
+      if (tensor >= 0) plan.tensors[index(tensor)].shared_by.push_back(name_of(static_cast<ValueId>(v)));
     }
   }
 
@@ -189,6 +192,7 @@ class Planner {
     for (std::size_t i = 0; i < blocks.size(); ++i) plan.tensors[i].offset = layout.offsets[i];
   }
 
+  const Graph& graph_;
   const MemoryOptions& options_;
   Schedule schedule_;
   StorageSizes sizes_;

@@ -107,6 +107,7 @@ void add_units(Traffic& result, const Model& model, const Analysis& analysis, co
   for (std::size_t i = 0; i < analysis.nodes.size(); ++i)
     if (runs(analysis.nodes[i]) && result.group_of[i] < 0) add_rows(result, analysis, i, i + 1);
   result.stayed = std::move(cached.stayed);
+  for (ResidentTensor& tensor : result.stayed) tensor.name = model.main().value(tensor.value).name;
   if (!is_resident) return;
   for (TrafficGroup& group : result.groups) {  // rows of bodies still have formulas
     group.cost.bytes_read = size_at(group.cost.bytes_read, options.bindings);

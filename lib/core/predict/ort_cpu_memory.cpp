@@ -2,6 +2,7 @@
 // convolution weights in blocks of channels, product weights packed. The arena grows by regions of powers of two, and
 // the second run allocates by a plan made from the sizes that the first run measured.
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "pagoda/core/onnxruntime.h"
@@ -53,14 +54,14 @@ CpuMemoryTerms cpu_memory_terms(const Model& model, const Analysis& analysis) {
 }
 
 EngineMemory predict_cpu_memory(const CpuMemoryTerms& terms) {
-  EngineMemory memory;
-  memory.load_bytes = sum(kLoading, terms);
-  memory.run_bytes = sum(kKept, terms) + kArena * terms.activations;
-  memory.bytes = std::max(memory.load_bytes, memory.run_bytes);
-  memory.low = memory.bytes * kInterval.low;
-  memory.high = memory.bytes * kInterval.high;
-  memory.coverage = kCoverage;
-  return memory;
+  const double load = sum(kLoading, terms), run = sum(kKept, terms) + kArena * terms.activations;
+  const double bytes = std::max(load, run);
+  return {.bytes = std::llround(bytes),
+          .load_bytes = std::llround(load),
+          .run_bytes = std::llround(run),
+          .low = std::llround(bytes * kInterval.low),
+          .high = std::llround(bytes * kInterval.high),
+          .coverage = kCoverage};
 }
 
 }  // namespace pagoda::inline core

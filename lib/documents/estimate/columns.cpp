@@ -74,7 +74,7 @@ const T* part(const Row& row) {
   if constexpr (std::is_same_v<T, EstimateTraining::Row>) return row.step_row;
   if constexpr (std::is_same_v<T, RooflineTotals>) return row.run;
   if constexpr (std::is_same_v<T, EstimatePoint>) return row.point;
-  if constexpr (std::is_same_v<T, EstimateVariant>) return row.variant;
+  if constexpr (std::is_same_v<T, EstimateVariant> || std::is_same_v<T, EstimateFit>) return row.variant;
 }
 
 // A member of one of the row's parts. A double of a bound is known only if the bound is.
@@ -533,7 +533,7 @@ constexpr ResultColumn kColumns[] = {
         .only_if(has_predicted_rows, kNeedsPrediction),
     column("predicted_percent", Share,
            [](const Row& row) -> Cell {
-             const double seconds = row.predicted_seconds.value_or(0), total = row.estimate->roofline->predicted->seconds;
+             const double seconds = row.predicted_seconds.value_or(0), total = *row.estimate->roofline->predicted->seconds;
              return seconds > 0 && total > 0 ? Cell(seconds / total) : Cell();
            },
            "Share of the predicted time of the run.")
@@ -648,7 +648,7 @@ constexpr ResultColumn kColumns[] = {
     column("fits", Flag, stored<&EstimateVariant::fits>, "Whether the first is at most the second.").json(Variant).listed(Variant),
     column("verdict", Text, fits_text, "The same in words.").shown(Variant, {"fits"}).of_choice(),
     column("seconds", Seconds, stored<&EstimateVariant::seconds>, "Least time of a run.").json(Variant).listed(Variant),
-    column("seconds_text", Seconds, [](const Row& row) { return bound_text(row.variant->seconds, row.variant->at_least); }, "The same, marked if some rows are not known.").shown(Variant, {"time ≥"}),
+    column("seconds_text", Seconds, [](const Row& row) { return bound_text(row.variant->seconds, row.variant->is_part); }, "The same, marked if some rows are not known.").shown(Variant, {"time ≥"}),
     column("times_first", Ratio,
            [](const Row& row) {
              const std::optional<double>& first = row.estimate->variants.front().seconds;
@@ -658,7 +658,7 @@ constexpr ResultColumn kColumns[] = {
         .shown(Variant, {"× first"}).only_if(has_no_groups),
     column("floor_seconds", Seconds, stored<&EstimateVariant::floor_seconds>, "Least time whatever is fused.")
         .json(Variant).listed(Variant).shown(Variant, {"whatever is fused ≥", 3}, has_no_groups).follows(View::Terminal, "bound"),
-    column("at_least", Flag, stored<&EstimateVariant::at_least>, "Whether some rows are not known: the times are then of the others.").json(Variant).listed(Variant),
+    column("at_least", Flag, stored<&EstimateVariant::is_part>, "Whether some rows are not known: the times are then of the others.").json(Variant).listed(Variant),
     column("bound", Text, stored<&EstimateVariant::bound>, "What bounds the time.").json(Variant).listed(Variant).shown(Variant, {"bound"}),
     column("items_per_second", Rate, stored<&EstimateVariant::items_per_second>, "Items or tokens per second, at most.").json(Variant).listed(Variant).shown(Variant, {"items/s ≤"}),
     column("largest_batch", Size, stored<&EstimateVariant::largest_batch>, "Largest batch that still fits.").json(Variant).left_out_if_empty().listed(Variant).shown(Variant, {"most users"}, has_limits),
@@ -670,11 +670,11 @@ constexpr ResultColumn kColumns[] = {
         .json(Variant).left_out_if_empty().listed(Variant).shown(Variant, {"price of a million ≥", 0, 0, ""}).if_any()
         .follows(View::Terminal, "prompt_predicted_seconds"),
     column("predicted", Text, stored<&EstimateVariant::predicted>, "The prediction under the requested engine.").json(Variant).left_out_if_empty(),
-    column("predicted_engine", Text, inner<&EstimateVariant::predicted, &EstimateEngineTime::engine>, "The engine.").listed(Variant),
-    column("predicted_seconds", Seconds, inner<&EstimateVariant::predicted, &EstimateEngineTime::seconds>, "Time that its calibration predicts.").listed(Variant).shown(Variant, {"{engine} ≈"}).if_any(),
-    column("predicted_bytes", Bytes, inner<&EstimateVariant::predicted, &EstimateEngineTime::memory, &EstimateEngineMemory::bytes>, "Resident bytes that the engine adds to a process.").shown(Variant, {"process +"}).if_any(),
-    column("predicted_low", Seconds, inner<&EstimateVariant::predicted, &EstimateEngineTime::low>, "Lower end of its interval.").listed(Variant),
-    column("predicted_high", Seconds, inner<&EstimateVariant::predicted, &EstimateEngineTime::high>, "Upper end of its interval.").listed(Variant),
+    column("predicted_engine", Text, inner<&EstimateVariant::predicted, &EstimatePrediction::engine>, "The engine.").listed(Variant),
+    column("predicted_seconds", Seconds, inner<&EstimateVariant::predicted, &EstimatePrediction::seconds>, "Time that its calibration predicts.").listed(Variant).shown(Variant, {"{engine} ≈"}).if_any(),
+    column("predicted_bytes", Bytes, inner<&EstimateVariant::predicted, &EstimatePrediction::memory, &EngineMemory::bytes>, "Resident bytes that the engine adds to a process.").shown(Variant, {"process +"}).if_any(),
+    column("predicted_low", Seconds, inner<&EstimateVariant::predicted, &EstimatePrediction::low>, "Lower end of its interval.").listed(Variant),
+    column("predicted_high", Seconds, inner<&EstimateVariant::predicted, &EstimatePrediction::high>, "Upper end of its interval.").listed(Variant),
     column("parallel", Text, stored<&EstimateVariant::parallel>, "Numbers of devices by direction.").json(Variant).left_out_if_empty(),
     column("devices", Number, [](const Row& row) { return row.variant->parallel ? to_cell(row.variant->devices()) : Cell(); }, "Number of devices.").listed(Variant),
     column("tensor", Number, inner<&EstimateVariant::parallel, &ParallelOptions::tensor>, "Devices that split each tensor.").listed(Variant),
@@ -687,8 +687,8 @@ constexpr ResultColumn kColumns[] = {
     column("device_items_per_second", Rate, stored<&EstimateVariant::device_items_per_second>, "Items or tokens per second and device, at most.")
         .json(Variant).left_out_if_empty().listed(Variant).shown(Variant, {"a device ≤"}, has_several)
         .follows(View::Terminal, "items_per_second"),
-    column("predicted_items_per_second", Rate, inner<&EstimateVariant::predicted, &EstimateEngineTime::items_per_second>, "Items or tokens per predicted second.").listed(Variant).shown(Variant, {"items/s ≈"}, has_engine_of_phase),
-    column("predicted_device_items_per_second", Rate, inner<&EstimateVariant::predicted, &EstimateEngineTime::device_items_per_second>, "The same for each device.").listed(Variant).shown(Variant, {"a device ≈"}, has_engine_of_several),
+    column("predicted_items_per_second", Rate, inner<&EstimateVariant::predicted, &EstimatePrediction::items_per_second>, "Items or tokens per predicted second.").listed(Variant).shown(Variant, {"items/s ≈"}, has_engine_of_phase),
+    column("predicted_device_items_per_second", Rate, inner<&EstimateVariant::predicted, &EstimatePrediction::device_items_per_second>, "The same for each device.").listed(Variant).shown(Variant, {"a device ≈"}, has_engine_of_several),
     column("prompt_tokens", Size, inner<&EstimateVariant::prompt, &EstimatePrompt::tokens>, "Tokens of the prompt.").listed(Variant),
     column("prompt_seconds", Seconds, inner<&EstimateVariant::prompt, &EstimatePrompt::seconds>, "Least time of its prefill.").listed(Variant),
     column("prompt_text", Seconds,
@@ -698,10 +698,10 @@ constexpr ResultColumn kColumns[] = {
            },
            "The same, marked if some rows are not known.")
         .shown(Variant, {"{prompt} ≥"}).if_any(),
-    column("prompt_predicted_seconds", Seconds, inner<&EstimateVariant::prompt, &EstimatePrompt::predicted, &EstimateEngineTime::seconds>, "Time of the prefill that the calibration predicts.")
+    column("prompt_predicted_seconds", Seconds, inner<&EstimateVariant::prompt, &EstimatePrompt::predicted, &EstimatePrediction::seconds>, "Time of the prefill that the calibration predicts.")
         .listed(Variant).shown(Variant, {"{prompt} ≈"}).if_any(),
-    column("prompt_predicted_low", Seconds, inner<&EstimateVariant::prompt, &EstimatePrompt::predicted, &EstimateEngineTime::low>, "Lower end of its interval.").listed(Variant),
-    column("prompt_predicted_high", Seconds, inner<&EstimateVariant::prompt, &EstimatePrompt::predicted, &EstimateEngineTime::high>, "Upper end of its interval.").listed(Variant),
+    column("prompt_predicted_low", Seconds, inner<&EstimateVariant::prompt, &EstimatePrompt::predicted, &EstimatePrediction::low>, "Lower end of its interval.").listed(Variant),
+    column("prompt_predicted_high", Seconds, inner<&EstimateVariant::prompt, &EstimatePrompt::predicted, &EstimatePrediction::high>, "Upper end of its interval.").listed(Variant),
     column("refused", Text, stored<&EstimateVariant::refused>, "Why these devices cannot share the model.").json(Variant).left_out_if_empty().listed(Variant),
     column("prompt", Text, stored<&EstimateVariant::prompt>, "The prefill of a prompt.").json(Variant).left_out_if_empty(),
 

@@ -19,9 +19,8 @@ void peak_tensors(A& a, typename A::template Ref<EstimateMemory> x, std::vector<
 void find_peak_tensors(const Reader& reader, EstimateMemory& x, const std::vector<std::string>& names) {
   std::map<std::string_view, std::vector<std::size_t>> alive;  // at the peak, largest last
   for (std::size_t i = 0; i < x.tensors.size(); ++i) {
-    const EstimateMemory::Tensor& tensor = x.tensors[i];
-    const auto peak = static_cast<std::int64_t>(x.peak_step);
-    if (tensor.first_step <= peak && peak <= tensor.last_step) alive[tensor.name].push_back(i);
+    const PlannedTensor& tensor = x.tensors[i];
+    if (tensor.first_step <= x.peak_step && x.peak_step <= tensor.last_step) alive[tensor.name].push_back(i);
   }
   for (auto& [name, tensors] : alive)
     std::stable_sort(tensors.begin(), tensors.end(),
@@ -34,6 +33,23 @@ void find_peak_tensors(const Reader& reader, EstimateMemory& x, const std::vecto
   }
 }
 
+template <typename A>
+void cache(A& a, typename A::template Ref<KvCache> x) {
+  a("bytes_per_token", x.bytes_per_token);
+  a("past_bytes", x.past_bytes);
+  a("shared_bytes", x.shared_bytes);
+  a("separate_bytes", x.separate_bytes);
+  a("written_bytes", x.written_bytes);
+  a("copied_bytes", x.copied_bytes);
+  std::size_t pairs = x.pairs.size();  // files state no more of them
+  a("pairs", pairs);
+  if constexpr (A::kReads) {
+    constexpr std::size_t kMost = 1'000'000;
+    if (pairs > kMost) a.all().at("pairs").fail_expected("a number of tensors");
+    x.pairs.resize(pairs);
+  }
+}
+
 }  // namespace
 
 template <typename A>
@@ -41,7 +57,10 @@ void memory(A& a, typename A::template Ref<EstimateMemory> x) {
   a("excludes", x.excludes);
   a("peak_bytes", x.peak_bytes);
   a("peak_step", x.peak_step);
-  a.maybe("peak_formula", x.peak_formula);
+  if constexpr (A::kReads)
+    a("peak_formula", x.peak_formula);
+  else
+    a.maybe("peak_formula", x.peak_formula ? x.peak_formula->factored() : std::string());
   std::vector<std::string> peak_names;
   peak_tensors(a, x, peak_names);
   a("arena_bytes", x.arena_bytes);
@@ -59,20 +78,15 @@ void memory(A& a, typename A::template Ref<EstimateMemory> x) {
   });
   if constexpr (A::kReads) find_peak_tensors(a, x, peak_names);
   a.list("weights", x.weights, [](A& inner, auto& each) {
-    inner("type", each.type);
+    inner("type", each.element);
     inner("tensors", each.tensors);
     inner("elements", each.elements);
     inner("bytes", each.bytes);
   });
-  part(a, "kv_cache", Layout::Line, x.kv_cache, [](A& inner, auto& cache) {
-    inner("bytes_per_token", cache.bytes_per_token);
-    inner("past_bytes", cache.past_bytes);
-    inner("shared_bytes", cache.shared_bytes);
-    inner("separate_bytes", cache.separate_bytes);
-    inner("written_bytes", cache.written_bytes);
-    inner("copied_bytes", cache.copied_bytes);
-    inner("pairs", cache.pairs);
-  });
+  bool has_cache = !x.kv_cache.pairs.empty();
+  if constexpr (A::kReads) has_cache = a.has("kv_cache");
+  if (has_cache)
+    a.object("kv_cache", Layout::Line, [&](A& inner) { cache(inner, x.kv_cache); });
   part(a, "reordered", Layout::Block, x.reordered, [](A& inner, auto& better) {
     inner("peak_bytes", better.peak_bytes);
     inner("arena_bytes", better.arena_bytes);
@@ -94,9 +108,9 @@ void traffic(A& a, typename A::template Ref<EstimateTraffic> x) {
   });
   if (A::kReads || x.model == TrafficModel::Resident)
     a.list("stayed", x.stayed, [](A& inner, auto& tensor) {
-      inner("value", tensor.value);
+      inner("value", tensor.name);
       inner("bytes", tensor.bytes);
-      inner("saved_bytes", tensor.saved_bytes);
+      inner("saved_bytes", tensor.bytes_saved);
       inner("in_memory", tensor.in_memory);
     });
 }

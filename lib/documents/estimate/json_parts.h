@@ -47,7 +47,7 @@ void fields(A& a, typename A::template Ref<PositionTable> x);
 template <typename A>
 void fields(A& a, typename A::template Ref<ParallelOptions> x);
 template <typename A>
-void fields(A& a, typename A::template Ref<EstimateEngineTime> x);
+void fields(A& a, typename A::template Ref<EstimatePrediction> x);
 template <typename A>
 void fields(A& a, typename A::template Ref<EstimatePrompt> x);
 

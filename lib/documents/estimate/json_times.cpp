@@ -54,9 +54,18 @@ void parallel(A& a, typename A::template Ref<EstimateParallel> x) {
 
 }  // namespace
 
-template <typename A, typename Memory>
-void engine_memory(A& a, Memory& x) {
-  part(a, "memory", Layout::Line, x, [](A& inner, auto& memory) {
+// The members that predictions of the run and of variants share.
+template <typename A>
+void interval(A& a, typename A::template Ref<EstimatePrediction> x) {
+  if constexpr (A::kReads) x.seconds = 0;  // for files without it
+  a("seconds", *x.seconds);
+  a("low", x.low);
+  a("high", x.high);
+}
+
+template <typename A>
+void engine_memory(A& a, typename A::template Ref<EstimatePrediction> x) {
+  part(a, "memory", Layout::Line, x.memory, [](A& inner, auto& memory) {
     inner("bytes", memory.bytes);
     inner("low", memory.low);
     inner("high", memory.high);
@@ -81,14 +90,12 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
   a("launch_overhead_seconds", x.launch_overhead_seconds);
   a("launch_overhead_assumed", x.launch_is_assumed);
   part(a, "predicted", Layout::Line, x.predicted, [](A& inner, auto& predicted) {
-    inner("seconds", predicted.seconds);
-    inner("low", predicted.low);
-    inner("high", predicted.high);
+    interval(inner, predicted);
     inner("coverage", predicted.coverage);
     inner.maybe("no_interval", predicted.no_interval);
     inner("engine", predicted.engine);
     inner("calibration", predicted.calibration);
-    inner.maybe("node_seconds", predicted.nodes);
+    inner.maybe("node_seconds", predicted.row_seconds);
     part(inner, "other_placement", Layout::Line, predicted.other_placement, [](A& other, auto& placement) {
       other("apart", placement.is_apart);
       other("seconds", placement.seconds);
@@ -96,7 +103,7 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
     });
     inner.maybe("joules", predicted.joules);
     inner.maybe("joules_per_item", predicted.joules_per_item);
-    engine_memory(inner, predicted.memory);
+    engine_memory(inner, predicted);
   });
   part(a, "parallel", Layout::Block, x.parallel, parallel<A>);
   part(a, "energy", Layout::Line, x.energy, [](A& inner, auto& energy) {
@@ -123,7 +130,7 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
     inner("decode_seconds", handover.decode_seconds);
   });
   const auto nodes = columns_of(RowKind::NodeTime, View::Json), groups = columns_of(RowKind::KernelTime, View::Json);
-  a.list("nodes", x.nodes, [&](A& inner, auto& each) { row(inner, nodes, {.bound = &each}); });
+  a.list("nodes", x.rows, [&](A& inner, auto& each) { row(inner, nodes, {.bound = &each}); });
   if (A::kReads || !x.groups.empty())
     a.list("groups", x.groups, [&](A& inner, auto& each) { row(inner, groups, {.bound = &each}); });
 }
@@ -146,16 +153,14 @@ void fit(A& a, typename A::template Ref<EstimateFit> x) {
 }
 
 template <typename A>
-void fields(A& a, typename A::template Ref<EstimateEngineTime> x) {
+void fields(A& a, typename A::template Ref<EstimatePrediction> x) {
   a("engine", x.engine);
-  a("seconds", x.seconds);
-  a("low", x.low);
-  a("high", x.high);
+  interval(a, x);
   a.maybe("items_per_second", x.items_per_second);
   a.maybe("device_items_per_second", x.device_items_per_second);
   a("float_products", x.float_products);
   a("unfused_conversions", x.unfused_conversions);
-  engine_memory(a, x.memory);
+  engine_memory(a, x);
 }
 
 template <typename A>
@@ -175,8 +180,8 @@ template void fields(Writer& a, const PositionTable& x);
 template void fields(Reader& a, PositionTable& x);
 template void fields(Writer& a, const ParallelOptions& x);
 template void fields(Reader& a, ParallelOptions& x);
-template void fields(Writer& a, const EstimateEngineTime& x);
-template void fields(Reader& a, EstimateEngineTime& x);
+template void fields(Writer& a, const EstimatePrediction& x);
+template void fields(Reader& a, EstimatePrediction& x);
 template void fields(Writer& a, const EstimatePrompt& x);
 template void fields(Reader& a, EstimatePrompt& x);
 

@@ -12,8 +12,8 @@ constexpr const char* kStepParts[] = {"forward", "dx", "dw"};  // in the order o
 
 // Files may leave nodes out.
 std::optional<double> predicted_seconds(const EstimateDocument& estimate, std::size_t node) {
-  const bool has = has_predicted_rows(estimate) && node < estimate.roofline->predicted->nodes.size();
-  return has ? std::optional(estimate.roofline->predicted->nodes[node]) : std::nullopt;
+  const bool has = has_predicted_rows(estimate) && node < estimate.roofline->predicted->row_seconds.size();
+  return has ? std::optional(estimate.roofline->predicted->row_seconds[node]) : std::nullopt;
 }
 
 void set_predicted(std::vector<Row>& types, const EstimateDocument& estimate) {
@@ -160,7 +160,7 @@ const EstimateNode* heaviest_node(std::span<const EstimateNode* const> nodes) {
 }
 
 bool has_predicted_rows(const EstimateDocument& estimate) {
-  return estimate.roofline && estimate.roofline->predicted && !estimate.roofline->predicted->nodes.empty();
+  return estimate.roofline && estimate.roofline->predicted && !estimate.roofline->predicted->row_seconds.empty();
 }
 
 }  // namespace pagoda::documents

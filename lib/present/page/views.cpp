@@ -21,8 +21,8 @@ constexpr double kViewWidth = 560, kViewLeft = 72, kViewRight = 24;  // of views
 std::string peak_text(const documents::EstimateMemory& memory) {
   std::string text = "peak " + base::grouped(memory.peak_bytes) + " B (" + base::si(memory.peak_bytes, "B") +
                      ") at step " + std::to_string(memory.peak_step);
-  if (memory.peak_step < memory.names.size())
-    text += ", " + short_name(memory.names[memory.peak_step], 40) + " (" + memory.op_types[memory.peak_step] + ")";
+  if (const auto step = static_cast<std::size_t>(memory.peak_step); step < memory.names.size())
+    text += cat(", ", short_name(memory.names[step], 40), " (", memory.op_types[step], ")");
   Int weights = 0;
   for (const auto& of_type : memory.weights) weights += of_type.bytes;
   return weights > 0 ? text + "; weights " + base::si(weights, "B") : text;

@@ -25,7 +25,7 @@ bool is_same_device(const ChartEstimate& estimate, const Chart& chart) {
   const auto& roofline = estimate.document().roofline;
   if (!roofline || roofline->device != chart.device.id) return false;
   const double bandwidth = chart.roofs.bandwidth.front().value;
-  for (const RowBound& bound : roofline->nodes) {
+  for (const RowBound& bound : roofline->rows) {
     if (bound.bound == Bound::Unknown || bound.level != "dram" || bound.memory_seconds <= 0) continue;
     return std::abs(bound.bytes / bound.memory_seconds / bandwidth - 1) < kSame;
   }

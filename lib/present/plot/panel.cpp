@@ -230,7 +230,7 @@ std::string summary(const Chart& chart, const Series& series) {
           (is_latency ? "latency" : "memory") + "-bound";
   if (series.estimate) {
     const auto& roofline = chart.estimates[*series.estimate].document().roofline;
-    if (roofline && roofline->predicted) text += " · predicted " + base::si_text(roofline->predicted->seconds, "s");
+    if (roofline && roofline->predicted) text += " · predicted " + base::si_text(*roofline->predicted->seconds, "s");
   }
   return text;
 }

@@ -93,7 +93,7 @@ void add_estimated(const Series& series, const EstimateDocument& estimate, Verdi
     verdict.actions.push_back(advice_text(advice, seconds));
   }
   if (totals != nullptr && totals->floor_seconds > 0) verdict.ladder.push_back({"floor", totals->floor_seconds});
-  if (roofline && roofline->predicted) verdict.ladder.push_back({"predicted", roofline->predicted->seconds});
+  if (roofline && roofline->predicted) verdict.ladder.push_back({"predicted", *roofline->predicted->seconds});
   // A measured point of a sweep has a size of its own.
   if (series.measured_star && series.trajectory.empty())
     verdict.ladder.push_back({"measured", series.measured_star->seconds});

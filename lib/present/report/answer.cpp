@@ -143,7 +143,7 @@ Line fit_line(const EstimateDocument& estimate) {
 std::string split_text(const EstimateRoofline& roofline) {
   const double seconds = roofline.totals.seconds;
   double memory = 0, latency = 0;
-  for (const RowBound& kernel : roofline.groups.empty() ? roofline.nodes : roofline.groups) {
+  for (const RowBound& kernel : roofline.groups.empty() ? roofline.rows : roofline.groups) {
     if (kernel.bound == Bound::Memory) memory += kernel.seconds;
     if (kernel.bound == Bound::Latency) latency += kernel.seconds;
   }
@@ -178,7 +178,7 @@ std::string predicted_rate(const EstimateDocument& estimate) {
   const EstimateRoofline& roofline = *estimate.roofline;
   if (!estimate.phase || !roofline.items) return "";
   const documents::EstimatePhase& phase = *estimate.phase;
-  const double steps = 1 / roofline.predicted->seconds;
+  const double steps = 1 / *roofline.predicted->seconds;
   double tokens = static_cast<double>(*roofline.items), own = documents::real(phase.sequence_tokens).value_or(0);
   std::string accepted;
   if (phase.speculated) {  // only the accepted tokens of a step count
@@ -271,7 +271,7 @@ void add_prediction(std::vector<Line>& lines, const EstimateDocument& estimate) 
   const EstimateRoofline& roofline = *estimate.roofline;
   const documents::EstimatePrediction& predicted = *roofline.predicted;
   lines.push_back(
-      {"predicted", base::si_seconds(predicted.seconds),
+      {"predicted", base::si_seconds(*predicted.seconds),
        dotted({interval_text(roofline), predicted_rate(estimate)}) + " · " + base::printable(predicted.calibration)});
   if (predicted.other_placement)
     lines.push_back(

@@ -134,7 +134,7 @@ std::vector<Total> totals_of(const EstimateDocument& before, const EstimateDocum
     totals.push_back({"floor_seconds", "whatever is fused ≥", CellKind::Seconds, x.floor_seconds, y.floor_seconds});
     if (const auto& a = before.roofline->predicted, &b = after.roofline->predicted; a && b)
       totals.push_back(
-          {"predicted_seconds", "under " + base::printable(b->engine), CellKind::Seconds, a->seconds, b->seconds});
+          {"predicted_seconds", "under " + base::printable(b->engine), CellKind::Seconds, *a->seconds, *b->seconds});
   }
   if (before.fit && after.fit)
     totals.push_back({nullptr, "memory of a run", CellKind::Bytes, cell_of(before.fit->total_bytes),

@@ -27,7 +27,7 @@ void add_memory_rows(base::Grid& grid, const documents::EstimateMemory& plan) {
   const auto add = [&](std::string what, Int bytes, std::string note) {
     grid.rows.push_back({std::move(what), base::grouped(bytes), base::si(bytes, "B"), std::move(note)});
   };
-  const std::string step = plan.names.empty() ? "" : base::printable(plan.names[plan.peak_step]);
+  const std::string step = plan.names.empty() ? "" : base::printable(plan.names[static_cast<std::size_t>(plan.peak_step)]);
   add("memory peak", plan.peak_bytes,
       "at step " + std::to_string(plan.peak_step) + ", " + step + ": " + base::joined(tensors, ", "));
   if (plan.arena_bytes) add("arena", *plan.arena_bytes, "offsets in --format json");
@@ -37,15 +37,15 @@ void add_memory_rows(base::Grid& grid, const documents::EstimateMemory& plan) {
             (better->arena_bytes ? ", arena " + base::grouped(*better->arena_bytes) : std::string()) +
             "; the order is in --format json");
   for (const auto& weight : plan.weights)
-    add("weights " + std::string(to_string(weight.type)), weight.bytes,
+    add("weights " + std::string(to_string(weight.element)), weight.bytes,
         counted(static_cast<std::size_t>(weight.tensors), "tensor"));
-  if (const auto& cache = plan.kv_cache) {
+  if (const KvCache& cache = plan.kv_cache; !cache.pairs.empty()) {
     const auto bytes = [](const Dim& dim) { return cell(documents::count(dim), "B"); };
-    grid.rows.push_back({"KV cache", cache->bytes_per_token.to_string(), bytes(cache->bytes_per_token),
-                         "a token, for the whole batch, in " + counted(cache->pairs, "tensor") + "; " +
-                             bytes(cache->shared_bytes) + " in one buffer, " + bytes(cache->separate_bytes) +
-                             " where past and present have their own; a run writes " + bytes(cache->written_bytes) +
-                             " in place, and moves " + bytes(cache->copied_bytes) + " more where it copies"});
+    grid.rows.push_back({"KV cache", cache.bytes_per_token.to_string(), bytes(cache.bytes_per_token),
+                         "a token, for the whole batch, in " + counted(cache.pairs.size(), "tensor") + "; " +
+                             bytes(cache.shared_bytes) + " in one buffer, " + bytes(cache.separate_bytes) +
+                             " where past and present have their own; a run writes " + bytes(cache.written_bytes) +
+                             " in place, and moves " + bytes(cache.copied_bytes) + " more where it copies"});
   }
   grid.rows.push_back({"not counted", "", "", plan.excludes});
 }
@@ -85,7 +85,7 @@ void add_time_rows(base::Grid& grid, const Data& data) {
       {"floor", "", base::si_seconds(totals.floor_seconds),
        "whatever is fused: all units busy at once; weights, inputs and caches read once, less what the chip holds"});
   if (time.predicted)
-    grid.rows.push_back({"predicted", "", base::si_seconds(time.predicted->seconds),
+    grid.rows.push_back({"predicted", "", base::si_seconds(*time.predicted->seconds),
                          interval_text(time) + "; " + base::printable(time.predicted->calibration)});
   if (time.predicted && time.predicted->other_placement)
     grid.rows.push_back({"", "", base::si_seconds(time.predicted->other_placement->seconds),

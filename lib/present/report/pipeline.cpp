@@ -53,7 +53,7 @@ Cell seconds(const EstimateDocument& estimate) {
   return estimate.roofline ? Cell(estimate.roofline->totals.seconds) : Cell();
 }
 Cell predicted_seconds(const EstimateDocument& estimate) {
-  return estimate.roofline && estimate.roofline->predicted ? Cell(estimate.roofline->predicted->seconds) : Cell();
+  return estimate.roofline && estimate.roofline->predicted ? Cell(*estimate.roofline->predicted->seconds) : Cell();
 }
 
 // clang-format off

@@ -52,7 +52,7 @@ std::string narrow_precision_remarks(const Variants& variants) {
     const std::string floats(to_string(*wide->precision));
     text +=
         cat(to_string(*narrow.precision), " takes ",
-            base::rounded(narrow.predicted->seconds / wide->predicted->seconds), " of ", floats, "'s time on ",
+            base::rounded(*narrow.predicted->seconds / *wide->predicted->seconds), " of ", floats, "'s time on ",
             base::printable(narrow.device), " under ", base::printable(narrow.predicted->engine),
             stay_text(narrow.predicted->float_products, "product stays in " + floats, "products stay in " + floats),
             stay_text(narrow.predicted->unfused_conversions, "conversion stays a kernel", "conversions stay kernels"),

@@ -57,10 +57,11 @@ struct EngineRun {
 
 // Resident bytes that loading a model and running it add to a process.
 struct EngineMemory {
-  double bytes = 0;       // the larger of load_bytes and run_bytes
-  double load_bytes = 0;  // the peak while the session is created: the file's tensors and the copies made of them
-  double run_bytes = 0;   // what the session keeps, plus the activation arena as the engine grows it
-  double low = 0, high = 0, coverage = 0;
+  std::int64_t bytes = 0;       // the larger of load_bytes and run_bytes
+  std::int64_t load_bytes = 0;  // the peak while the session is created: the file's tensors and their copies
+  std::int64_t run_bytes = 0;   // what the session keeps, plus the activation arena as the engine grows it
+  std::int64_t low = 0, high = 0;
+  double coverage = 0;  // nominal fraction of networks whose peak lies between `low` and `high`
 };
 
 struct Prediction {

@@ -41,8 +41,9 @@ struct MemoryOptions {
 
 // An activation that owns bytes, and the views and in-place results that share them.
 struct PlannedTensor {
-  ValueId value = kAbsent;              // the first to occupy the bytes
-  std::vector<ValueId> shared_by = {};  // the others
+  ValueId value = kAbsent;           // the first to occupy the bytes
+  Name name = {};                    // of that value
+  std::vector<Name> shared_by = {};  // the others
   Int bytes = 0;
   std::int32_t first_step = 0;  // positions in MemoryPlan::order, both inclusive
   std::int32_t last_step = 0;
@@ -109,7 +110,7 @@ struct MemoryPlan {
   std::optional<ReorderedPlan> reordered;  // only where it lowers the peak
   // Activations of unknown size (for example of unknown rank), and nodes whose bodies have some: the peak is then a
   // lower bound.
-  std::vector<ValueId> unsized;
+  std::vector<Name> unsized;
   std::vector<std::int32_t> unsized_bodies;
 };
 

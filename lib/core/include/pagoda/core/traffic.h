@@ -112,6 +112,7 @@ struct ResidentTensor {
   Int bytes = 0;
   Int bytes_saved = 0;     // by reads and the write that did not reach memory
   bool in_memory = false;  // whether it was nevertheless read from or written to memory
+  Name name = {};          // of the value
 };
 
 struct Traffic {

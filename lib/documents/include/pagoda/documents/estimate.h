@@ -28,6 +28,7 @@
 #include "pagoda/core/conventions.h"
 #include "pagoda/core/decoder.h"
 #include "pagoda/core/device.h"
+#include "pagoda/core/engine.h"
 #include "pagoda/core/memory.h"
 #include "pagoda/core/parallel.h"
 #include "pagoda/core/roofline.h"
@@ -171,60 +172,19 @@ struct EstimateSymbolic {
   std::string activation_peak_bytes;  // empty: not known
 };
 
-// The key-value cache of a decoder.
-struct EstimateCache {
-  Dim bytes_per_token, past_bytes;
-  Dim shared_bytes, separate_bytes;  // past and present in one buffer, as in serving engines; in two buffers
-  Dim written_bytes, copied_bytes;   // by a run in place; in addition if each present is a copy
-  std::size_t pairs = 0;
-};
-
-// The plan with reordered nodes, if that lowers the peak.
-struct EstimateReordered {
-  Int peak_bytes = 0;
-  Count arena_bytes;
-  std::vector<std::int64_t> order;
-};
-
-// The memory plan. Steps are indices into `order`; names are value names, empty for values inside a body.
-struct EstimateMemory {
-  struct Tensor {
-    std::string name;
-    Int bytes = 0;
-    std::int64_t first_step = 0, last_step = 0;
-    Count offset;
-    std::vector<std::string> shared_by;
-  };
-  struct Weights {
-    ElementType type = ElementType::Undefined;
-    std::int64_t tensors = 0;
-    Int elements = 0, bytes = 0;
-  };
+// The memory plan, with the nodes of the main graph by step: the names shown in reports, and operators.
+struct EstimateMemory : MemoryPlan {
   std::string excludes;
-  Int peak_bytes = 0;
-  std::size_t peak_step = 0;
-  std::string peak_formula;
-  std::vector<std::size_t> peak_tensors;  // indices into `tensors`, largest first
-  Count arena_bytes;
-  // Per step: live bytes, and the node of the main graph: its position in the file, the name shown in reports,
-  // operator.
-  std::vector<Int> timeline;
-  std::vector<std::int64_t> order;
-  std::vector<std::string> names, op_types;
-  std::vector<Tensor> tensors;
-  std::vector<Weights> weights;
-  std::optional<EstimateCache> kv_cache;
-  std::optional<EstimateReordered> reordered;
-  std::vector<std::string> unsized;
+  std::vector<Name> names, op_types;
 };
 
 // A step that verifies `tokens` draft tokens and adds one. If each is accepted with probability a given that the one
 // before it was, the expected number of tokens per step is (1 − a^(tokens + 1)) / (1 − a) (Leviathan et al., arXiv
 // 2211.17192). The draft model's own time is not included.
-struct EstimateSpeculation {
+struct Speculation {
   std::int64_t tokens = 0;
   double acceptance = 0;
-  double tokens_per_step = 1;
+  double tokens_per_step = 1;  // set by make_estimate()
 };
 
 // A run of a language model.
@@ -238,7 +198,7 @@ struct EstimatePhase {
   Count sequence_tokens;                    // new tokens of each sequence
   // Upper bounds: the rate of one sequence, and the rate per device of several devices.
   std::optional<double> user_tokens_per_second, device_tokens_per_second;
-  std::optional<EstimateSpeculation> speculated;
+  std::optional<Speculation> speculated;
 };
 
 struct EstimateGroup {
@@ -251,45 +211,20 @@ struct EstimateGroup {
 };
 
 struct EstimateTraffic {
-  struct Stayed {
-    std::string value;
-    Int bytes = 0, saved_bytes = 0;
-    bool in_memory = false;
-  };
   TrafficModel model = TrafficModel::Fused;
   Count bytes_read, bytes_written, bytes;
   std::vector<EstimateGroup> groups;
-  std::vector<Stayed> stayed;  // of the resident traffic model
+  std::vector<ResidentTensor> stayed;
 };
 
-// Resident bytes that an engine adds to a process: at the peak, while loading the model, and while running it.
-struct EstimateEngineMemory {
-  Count bytes, low, high;
-  double coverage = 0;  // nominal fraction of networks whose peak lies in the interval
-  Count load_bytes, run_bytes;
-};
-
-// The time of a run while a host has the processors of a virtual machine where they were less often when the
-// calibration was measured.
-struct EstimatePlacement {
-  bool is_apart = true;  // their last-level caches are different ones
-  double seconds = 0;
-  double share = 0;  // of the calibration's rounds
-};
-
-// The time of a run as a calibration predicts it.
-struct EstimatePrediction {
-  double seconds = 0;
-  std::optional<double> low, high;  // empty if no interval is known
-  std::optional<double> coverage;   // nominal fraction of runs that lie in the interval
-  std::string no_interval = {};     // why there is none: "too few families were measured to claim one"
-  std::string engine;               // pytorch-amp, llm-serving
-  std::string calibration;          // its name and what it was fitted to
-  std::vector<double> nodes;        // seconds per EstimateDocument::nodes; empty if only the total is predicted
-  std::optional<EstimatePlacement> other_placement = {};  // empty: the calibration has one placement
-  std::optional<EstimateEngineMemory> memory = {};        // empty: no source states the engine's memory
+// The time of a run as a calibration predicts it, whose `seconds` are set.
+struct EstimatePrediction : Prediction {
+  std::string engine;       // pytorch-amp, llm-serving
+  std::string calibration;  // its name and what it was fitted to; not stored for variants
   // As in EstimateEnergy, with constant power over the predicted time; empty if the device has no energy constants.
   std::optional<double> joules = {}, joules_per_item = {};
+  // Of variants: items, or tokens, of all devices and of each one.
+  std::optional<double> items_per_second = {}, device_items_per_second = {};
 };
 
 // The work of several devices, and of each one. See core/parallel.h.
@@ -337,13 +272,12 @@ struct EstimateHandover {
   double decode_seconds = 0;    // lower bound for the first decode step
 };
 
-// The lower bound on the time on a device.
-struct EstimateRoofline {
+// The lower bound on the time on a device. Files state neither `missing` nor `assumed`.
+struct EstimateRoofline : Roofline {
   std::string device, device_name, power_mode;
   bool measured = false;               // read from a ceilings file
   std::optional<Precision> precision;  // requested in place of the model's float types
   TrafficModel traffic = TrafficModel::Unfused;
-  RooflineTotals totals;
   Count items;  // per run: the batch size, or tokens in a phase; empty: not set
   std::optional<double> launch_overhead_seconds;
   bool launch_is_assumed = false;  // no published or measured value for this device
@@ -352,8 +286,6 @@ struct EstimateRoofline {
   std::optional<EstimateParallel> parallel;
   std::optional<EstimateEnergy> energy;  // of the training step if one is requested; empty: no constants known
   std::optional<EstimateHandover> handover;
-  std::vector<RowBound> nodes;   // all, in order of execution
-  std::vector<RowBound> groups;  // by index in EstimateTraffic::groups
 };
 
 // Memory on the device: what a run needs, and the largest sizes that still fit. See core/fit.h.
@@ -364,8 +296,8 @@ struct EstimateFit {
   std::optional<bool> fits;              // empty: the device's memory or a tensor's size is not known
   Count largest_batch, longest_context;  // empty: no such dim, its size has no effect, or at_least
   // Limits of the context: by memory, and by a position table; longest_context is the smaller of the two.
-  Count memory_context = {};
-  std::optional<PositionTable> position_table = {};
+  Count memory_context;
+  std::optional<PositionTable> position_table;
 };
 inline constexpr std::pair<const char*, Count EstimateFit::*> kEstimateFit[] = {
     {"device_bytes", &EstimateFit::device_bytes},         {"weight_bytes", &EstimateFit::weight_bytes},
@@ -394,49 +326,32 @@ struct EstimateAdvice {
   std::string change = {};  // as the front end of the estimate spells it: "--traffic fused"
 };
 
-// The time of a variant under an engine, and which parts of a quantised model the engine does not run quantised.
-struct EstimateEngineTime {
-  std::string engine;
-  double seconds = 0;
-  std::optional<double> low, high;                     // empty if no interval is known
-  std::optional<double> items_per_second = {};         // or tokens
-  std::optional<double> device_items_per_second = {};  // of each of several devices
-  std::vector<std::string> float_products = {};        // nodes that still multiply in floats
-  std::vector<std::string> unfused_conversions = {};   // QuantizeLinear and DequantizeLinear left as kernels
-  std::optional<EstimateEngineMemory> memory = {};     // empty: no source states the engine's memory
-};
-
 // The prefill of a prompt by the device or devices of a decode step.
 struct EstimatePrompt {
   std::int64_t tokens = 0, sequences = 1;  // one sequence, or one for each group of experts
   std::optional<double> seconds;           // lower bound
   bool at_least = false;                   // some rows are not known
-  std::optional<EstimateEngineTime> predicted;
+  std::optional<EstimatePrediction> predicted;
 };
 
-// The same model with a different device, number of devices, precision or traffic model.
-struct EstimateVariant {
+// The same model with a different device, number of devices, precision or traffic model. Its memory is that of the
+// device that needs the most: the total, and of several devices (or of one beside several) weights and cache. Its
+// largest sizes are set in a language model's phase.
+struct EstimateVariant : EstimateFit {
   std::string device;  // "orin-agx:30w" in a power mode
   std::optional<Precision> precision;
   TrafficModel traffic = TrafficModel::Unfused;
-  Count total_bytes, device_bytes;
-  std::optional<bool> fits;
   std::optional<double> seconds, floor_seconds;  // empty: no row is known
-  bool at_least = false;                         // some rows are not known: the times are lower bounds
+  bool is_part = false;                          // some rows are not known: the times are lower bounds
   Bound bound = Bound::Unknown;                  // the bound that accounts for the most time
   std::optional<double> items_per_second;        // at most
-  Count largest_batch, longest_context;          // largest sizes that still fit; set in a language model's phase
-  Count memory_context = {};                     // the two limits of the context, as in EstimateFit
-  std::optional<PositionTable> position_table = {};
-  std::optional<double> joules;                 // by the device's constants at the time bound
-  std::optional<double> price_per_million;      // per million items or tokens, lower bound; set if price_per_hour is
-  std::optional<EstimateEngineTime> predicted;  // under the requested engine
-  // Of several devices, or of one beside several: how they share the model, and what the one that needs the most holds.
-  std::optional<ParallelOptions> parallel = {};
-  Count weight_bytes = {}, cache_bytes = {};
-  std::optional<double> device_items_per_second = {};  // of each device, at most
-  std::string refused = {};  // why these devices cannot share the model; the numbers are then unknown
-  std::optional<EstimatePrompt> prompt = {};
+  std::optional<double> joules;                  // by the device's constants at the time bound
+  std::optional<double> price_per_million;       // per million items or tokens, lower bound; if price_per_hour is set
+  std::optional<EstimatePrediction> predicted;   // under the requested engine
+  std::optional<ParallelOptions> parallel;       // how several devices share the model; set for one beside several
+  std::optional<double> device_items_per_second;  // of each device, at most
+  std::string refused;  // why these devices cannot share the model; the numbers are then unknown
+  std::optional<EstimatePrompt> prompt;
 
   std::int64_t devices() const { return parallel ? parallel->devices() : 1; }
 };

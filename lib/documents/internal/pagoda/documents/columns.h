@@ -38,7 +38,7 @@ enum class RowKind : std::uint8_t {
   PublishedPoint,  // the same in the tables of the published estimator
   Variant,         // EstimateDocument::variants
   // Times, which JSON lists apart.
-  NodeTime,    // EstimateRoofline::nodes
+  NodeTime,    // EstimateRoofline::rows
   KernelTime,  // EstimateRoofline::groups
   StepTime,    // EstimateTraining::rows
   Run,         // EstimateRoofline::totals

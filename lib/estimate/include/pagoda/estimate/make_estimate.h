@@ -27,11 +27,7 @@ struct LinkChoice {
   std::optional<double> bytes_per_second = std::nullopt;  // in one direction
 };
 
-// Speculative decoding: draft tokens per step, and the probability that one is accepted.
-struct Speculation {
-  std::int64_t tokens = 0;
-  double acceptance = 0;
-};
+using documents::Speculation;
 
 struct EstimateRequest {
   AnalyzeOptions sizes = {};                          // batch, dims and shapes of inputs
