@@ -104,8 +104,9 @@ bool is_other_size(const BoundInputs& bound) {
 [[noreturn]] void refuse(const BoundInputs& bound, std::string_view node, const std::string& why) {
   if (is_other_size(bound)) refuse_sizes(bound, node, why);
   const auto batch = bound.fixed->asked.find(bound.fixed->batch);
-  throw Error(cat(batch != bound.fixed->asked.end() ? cat("batch ", batch->second) : "another batch",
-                  " is not what the graph is made for: ", node, " is not modelled: ", why,
+  throw Error(cat("the graph does not support ",
+                  batch != bound.fixed->asked.end() ? cat("batch ", batch->second) : "another batch", ": ", node,
+                  " is not modelled: ", why,
                   "; export the model with a dynamic batch dim, or multiply the numbers of one run"));
 }
 

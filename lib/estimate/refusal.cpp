@@ -134,9 +134,9 @@ std::string contradiction(const EstimateRequest& request, const Refinements& giv
                                          {has_what_if, "`what_if`"},
                                          {has_devices, "several numbers of devices"}});
   if (problem.empty() && (has_devices || has_what_if))
-    problem = beside(table + " is a table of its own; it", {{is_sweep, "`sweep` of a size"},
-                                                            {request.count != Convention::Flops, "`count`"},
-                                                            {has_devices && limits_seconds(request), "`max_seconds`"}});
+    problem = beside(table, {{is_sweep, "`sweep` of a size"},
+                             {request.count != Convention::Flops, "`count`"},
+                             {has_devices && limits_seconds(request), "`max_seconds`"}});
   if (problem.empty() && split != nullptr)
     problem =
         beside(split, {{is_training, "`training`"},

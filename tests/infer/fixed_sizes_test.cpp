@@ -345,7 +345,7 @@ TEST_CASE("a size that is known in the file and unknown at another size is refus
       "x:f32[1,24,4], i:i64=0, c:i64[1]=[5], b:i64[1]=[0], a:i64[1]=[1] -> s = Shape(x); g = Gather(s, i); e = "
       "Sub(c, g); y = Slice(x, b, e, a)");
   CHECK_THROWS_WITH(analyze(model, {.batch = 8}),
-                    "batch 8 is not what the graph is made for: y is not modelled: what becomes of one of its sizes is "
+                    "the graph does not support batch 8: y is not modelled: what becomes of one of its sizes is "
                     "unknown (slice bounds are computed from data); export the model with a dynamic batch dim, or "
                     "multiply the numbers of one run");
 }

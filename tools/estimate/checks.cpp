@@ -90,11 +90,10 @@ void check_groups(const Arguments& arguments) {
 void check_alternatives(const Arguments& arguments) {
   if (!is_choice(arguments)) return;
   const bool is_what_if = !arguments.what_if.empty();
-  const std::string subject = cat(has_several_devices(arguments) ? "--device with several"
-                                  : is_what_if                   ? "--what-if"
-                                  : arguments.prompt             ? "--prompt"
-                                                                 : "several numbers of devices",
-                                  " is a table of its own; it");
+  const std::string subject = has_several_devices(arguments) ? "--device with several"
+                              : is_what_if                   ? "--what-if"
+                              : arguments.prompt             ? "--prompt"
+                                                             : "several numbers of devices";
   refuse(arguments, subject,
          {"--compare", "--profile-structure", "--by", "--top", "--symbolic", "--memory", "--measured"});
   if (has_several_devices(arguments) || splits(arguments).size() > 1 || arguments.prompt)

@@ -269,8 +269,8 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
     add_missing(measured, {{"seconds", "the trace has no ProfilerStep range; call profiler.step() after each run"}});
   }
   if (outside > 0)
-    measured.notes.push_back(cat(outside, " launches of together ", static_cast<std::int64_t>(outside_microseconds),
-                                 " us lie outside every ProfilerStep range and were left out"));
+    measured.notes.push_back(cat(outside, " launches (", static_cast<std::int64_t>(outside_microseconds),
+                                 " µs in all) lie outside every ProfilerStep range and were left out"));
   if (trace.without_time > 0)
     measured.notes.push_back(cat(trace.without_time, " events have no time and were left out"));
   add_missing(measured, {{"flops", "torch.profiler counts none in hardware"},
