@@ -36,9 +36,9 @@ double sum(const Coefficients& c, const CpuMemoryTerms& terms) {
 }  // namespace
 
 CpuMemoryTerms cpu_memory_terms(const Model& model, const Analysis& analysis) {
-  constexpr int kBlock = 16;  // with any block size the session stores its own copy of the weights
+  constexpr int kAnyBlock = 16;  // with any block size the session stores its own copy of the weights
   CpuMemoryTerms terms;
-  const OrtKernels lowered = ort_cpu_kernels(model, analysis, kBlock);
+  const OrtKernels lowered = ort_cpu_kernels(model, analysis, kAnyBlock);
   terms.activations = lowered.activation_bytes;
   for (const OrtKernel& kernel : lowered.kernels) {
     const bool is_blocked = std::find(std::begin(kBlocked), std::end(kBlocked), kernel.kind) != std::end(kBlocked);
