@@ -54,7 +54,7 @@ std::string interval_text(const documents::EstimateRoofline& time) {
          base::rounded(100 * *predicted.coverage) + " %" + std::string(engine == nullptr ? "" : engine->interval_of);
 }
 
-std::string placement_text(const Prediction::Placement& placement) {
+std::string placement_text(const EnginePlacement& placement) {
   return std::string("while the host has the processors on ") +
          (placement.is_apart ? "different caches" : "one cache") + ", as in " + base::rounded(100 * placement.share) +
          " % of the calibration's rounds";

@@ -52,7 +52,7 @@ std::string operation(Convention count);
 // "1.2 ms … 1.4 ms for 90 % of models", or why there is no interval. The roofline must have a prediction.
 std::string interval_text(const documents::EstimateRoofline& roofline);
 // "while the host has the processors on different caches, as in 25 % of the calibration's rounds".
-std::string placement_text(const Prediction::Placement& placement);
+std::string placement_text(const EnginePlacement& placement);
 // A share of 1 as a percentage without its sign: "12.3", "<0.1".
 std::string share_cell(double share);
 // FLOPs per byte with thousands separators: "1,011", "0.125".

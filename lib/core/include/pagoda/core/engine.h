@@ -64,6 +64,14 @@ struct EngineMemory {
   double coverage = 0;  // nominal fraction of networks whose peak lies between `low` and `high`
 };
 
+// Time while a host has the processors of a virtual machine where they were less often when the calibration was
+// measured: with different last-level caches (`is_apart`), or with one.
+struct EnginePlacement {
+  bool is_apart = true;
+  double seconds = 0;
+  double share = 0;  // of the calibration's rounds
+};
+
 struct Prediction {
   std::optional<double> seconds = {};  // empty: `notes` give the reason
   std::optional<double> low = {}, high = {}, coverage = {};
@@ -71,16 +79,9 @@ struct Prediction {
   std::vector<std::string> notes = {};   // limits of the prediction and findings, each a warning
   std::vector<double> row_seconds = {};  // by Analysis::nodes: sums to `seconds`; empty: only the total is predicted
   std::int64_t kernels = 0;
-  std::int64_t unknown_rows = 0;  // > 0: the prediction covers only the other rows
-  // Time while a host has the processors of a virtual machine where they were less often when the calibration was
-  // measured: with different last-level caches (`is_apart`), or with one.
-  struct Placement {
-    bool is_apart = true;
-    double seconds = 0;
-    double share = 0;  // of the calibration's rounds
-  };
-  std::optional<Placement> other_placement = {};  // empty: not measured
-  std::optional<EngineMemory> memory = {};        // empty: the engine has no model of its memory
+  std::int64_t unknown_rows = 0;                        // > 0: the prediction covers only the other rows
+  std::optional<EnginePlacement> other_placement = {};  // empty: not measured
+  std::optional<EngineMemory> memory = {};              // empty: the engine has no model of its memory
   // Nodes of a model with quantised products: products that still run in floats, and conversions that are kernels of
   // their own.
   std::vector<std::string> float_products = {}, unfused_conversions = {};
