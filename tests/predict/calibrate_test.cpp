@@ -312,9 +312,9 @@ TEST_CASE("a calibration survives its file, and broken files say what is wrong")
   CHECK(back.id == "test");
   CHECK(back.errors.mean_error == Approx(result.file.fitted.errors.mean_error).epsilon(1e-3));
   REQUIRE(back.coefficients.size() == result.file.fitted.coefficients.size());
-  for (const auto& [name, value] : result.file.fitted.coefficients) {
-    CAPTURE(name);
-    CHECK(back.coefficients.at(name) == Approx(value).epsilon(1e-3));
+  for (const auto& coefficient : result.file.fitted.coefficients) {
+    CAPTURE(coefficient.first);
+    CHECK(back.coefficients.at(coefficient.first) == Approx(coefficient.second).epsilon(1e-3));
   }
   std::set<std::string_view> names = {""};
   for (std::size_t i = 0; i < kKernelClasses; ++i) names.insert(to_string(static_cast<KernelClass>(i)));

@@ -97,9 +97,10 @@ TEST_CASE("the calibration states its errors, and predicts published times") {
 }
 
 TEST_CASE("a device names the largest board of its generation, whose file states FLOP and watts") {
-  for (const auto& [id, flagship] : {std::pair{"t4", "v100"}, {"rtx-3090", "a100-80gb"}, {"l4", "l40s"}, {"h200", "h100-sxm"}}) {
-    CAPTURE(std::string(id));
-    const DeviceSpec board = documents::device(flagship);
+  for (const auto& pair : {std::pair{"t4", "v100"}, {"rtx-3090", "a100-80gb"}, {"l4", "l40s"}, {"h200", "h100-sxm"}}) {
+    const std::string id = pair.first;
+    CAPTURE(id);
+    const DeviceSpec board = documents::device(pair.second);
     const double stated = *board.peak(Precision::Float16, Unit::Tensor)->flops_per_second.value / *board.watts.value;
     CHECK(documents::device(id).flagship_flops_per_joule.value == stated);
     CHECK(board.flagship_flops_per_joule.value == stated);

@@ -56,8 +56,9 @@ void DimTable::evaluate(const Bindings& bindings, std::vector<double>& values) c
 
 FormulaTable DimTable::parsed() {
   FormulaTable table;
-  for (std::size_t next = 0; next < atoms_.size(); ++next) {  // arguments may add new atoms to the end
-    const Dim as_dim = atoms_[next];
+  std::size_t next = 0;
+  while (next < atoms_.size()) {  // arguments may add new atoms to the end
+    const Dim as_dim = atoms_[next++];
     const Dim::Atom& atom = *as_dim.as_atom();
     FormulaTable::Atom& each = table.atoms.emplace_back();
     each.kind = atom.kind;

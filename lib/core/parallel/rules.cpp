@@ -26,18 +26,18 @@ bool cut(Dim local, Dim outer, const Shape& to, std::size_t begin, std::size_t e
   }
   for (std::size_t axis = begin; axis < end; ++axis) {
     const Dim inner = product(to, axis + 1, end);
-    if (to[axis] == Dim(1)) {
-      part.push_back(1);
-    } else if (const auto leading = exact_div(local, inner)) {
-      part.push_back(*leading);
-      part.insert(part.end(), to.begin() + axis + 1, to.begin() + end);
-      return true;
-    } else if (has_heads && exact_div(inner, local)) {
-      part.push_back(1);
-    } else {
-      *cut_at = to[axis];
-      return false;
+    if (to[axis] != Dim(1)) {
+      if (const auto leading = exact_div(local, inner)) {
+        part.push_back(*leading);
+        part.insert(part.end(), to.begin() + axis + 1, to.begin() + end);
+        return true;
+      }
+      if (!has_heads || !exact_div(inner, local)) {
+        *cut_at = to[axis];
+        return false;
+      }
     }
+    part.push_back(1);
   }
   return true;
 }

@@ -30,13 +30,13 @@ constexpr std::string_view kPassing[] = {"Cast", "Identity", "Reshape"};
 class ServingLowering {
  public:
   ServingLowering(const Model& model, const Share& share, const ServingRates& rates, const ServingLink& link,
-                  ServingKernels kernels)
+                  const ServingKernels& kernels)
       : graph_(model.main()),
         share_(share),
         analysis_(share.analysis),
         rates_(rates),
         link_(link),
-        kernels_(std::move(kernels)),
+        kernels_(kernels),
         constant_(constant_values(model, share.analysis)),
         cache_(find_kv_cache(model, share.analysis)),
         links_(graph_),

@@ -156,6 +156,7 @@ void read_table(const toml::table& table, const Place& place, const std::vector<
     if (found != keys.end()) found->read(field);
     if (found != keys.end() || (axes && read_axis(*axes, field))) continue;
     std::vector<std::string_view> known;
+    known.reserve(keys.size() + std::size(kAxes));
     for (const Key& each : keys) known.push_back(each.name);
     std::string expected = base::joined(known);
     if (axes) {

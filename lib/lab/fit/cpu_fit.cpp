@@ -200,7 +200,7 @@ std::optional<Candidate> fitted_with(std::span<const TimedCpuRun> runs, const st
     if (const auto kind = static_cast<OrtKernelClass>(i);
         kind != OrtKernelClass::Small && kind != OrtKernelClass::ProductVector)
       fit_class(kind);
-  candidate.coefficients = std::move(coefficients);
+  candidate.coefficients = coefficients;
   return candidate;
 }
 
@@ -216,15 +216,15 @@ CpuCoefficients fitted(std::span<const TimedCpuRun> runs, const std::vector<bool
     CpuCoefficients start = machine;
     start.launch_seconds = launch - profiler.seconds;
     start.cache_bytes = std::round(machine.cache_bytes * std::pow(2, -0.5 * step));
-    std::optional<Candidate> found = fitted_with(runs, taken, profiler, launch, std::move(start), step > 0);
-    if (found && (!best || found->cost < best->cost)) best = std::move(found);
+    const std::optional<Candidate> found = fitted_with(runs, taken, profiler, launch, start, step > 0);
+    if (found && (!best || found->cost < best->cost)) best = found;
   }
   if (!best)
     throw Error(
         "calibration: no run reads a weight vector by vector, which determines the memory's rate; add one of a "
         "language model at batch 1");
   fill_unmeasured(best->coefficients);
-  return std::move(best->coefficients);
+  return best->coefficients;
 }
 
 // The share of a run's time spent in kernels of classes that none of the chosen runs timed.

@@ -26,6 +26,7 @@ Groups by(std::span<const TensorRtRun> runs, std::string TensorRtRun::*key) {
 std::vector<double> predicted_by(const TensorRtCoefficients& coefficients, std::span<const TensorRtRun> runs,
                                  const std::vector<std::size_t>& members) {
   std::vector<double> seconds;
+  seconds.reserve(members.size());
   for (const std::size_t run : members)
     seconds.push_back(tensorrt_seconds(runs[run].kernels, runs[run].rates, coefficients));
   return seconds;

@@ -37,6 +37,7 @@ std::vector<std::size_t> ChartEstimate::positions(const std::vector<std::size_t>
 
 std::size_t ChartEstimate::heaviest(const std::vector<std::size_t>& positions) const {
   std::vector<const EstimateNode*> list;
+  list.reserve(positions.size());
   for (const std::size_t at : positions) list.push_back(nodes[at]);
   const EstimateNode* found = report::heaviest_node(list);
   return found == nullptr ? 0 : *position(found->index);

@@ -89,6 +89,7 @@ std::optional<double> fused_bytes(const ChartEstimate& estimate, const std::vect
                                   const measured::Readers& readers) {
   if (nodes.size() < 2) return std::nullopt;
   std::vector<std::size_t> rows;
+  rows.reserve(nodes.size());
   for (const std::size_t at : nodes)
     rows.push_back(static_cast<std::size_t>(estimate.nodes[at] - estimate.document().nodes.data()));
   std::ranges::sort(rows);
