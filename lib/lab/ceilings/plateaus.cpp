@@ -102,6 +102,7 @@ std::vector<Plateau> find_plateaus(std::span<const WorkingSetPoint> points, cons
   std::erase_if(sweep, [](const WorkingSetPoint& p) { return !(p.bytes > 0) || !(p.bytes_per_second > 0); });
   std::ranges::sort(sweep, {}, &WorkingSetPoint::bytes);
   std::vector<double> logs;
+  logs.reserve(sweep.size());
   for (const WorkingSetPoint& p : sweep) logs.push_back(std::log(p.bytes_per_second));
   const std::vector<Edge> found = edges(sweep, logs);
 

@@ -57,8 +57,8 @@ std::optional<double> median_of(const std::vector<const documents::Result*>& rep
 
 // Geometric mean of ratios that were measured independently: their variances add up. The interval is known if all are.
 template <typename Ratios>
-MeanRatio mean_ratio(std::string name, const Ratios& ratios) {
-  MeanRatio mean{.name = std::move(name), .count = ratios.size(), .ratio = 1, .low = {}, .high = {}};
+MeanRatio mean_ratio(const std::string& name, const Ratios& ratios) {
+  MeanRatio mean{.name = name, .count = ratios.size(), .ratio = 1, .low = {}, .high = {}};
   if (ratios.empty()) return mean;
   double sum = 0, squares = 0;
   bool all_known = true;

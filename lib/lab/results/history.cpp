@@ -98,6 +98,7 @@ CurvePoint point_of(const std::string& workload, const Group& base, const Group&
 
 HistoryPoint summary_of(std::size_t snapshot, const std::vector<CurvePoint>& points) {
   std::vector<double> ratios;
+  ratios.reserve(points.size());
   for (const CurvePoint& point : points) ratios.push_back(point.ratio);
   std::ranges::sort(ratios);
   const MeanRatio mean = results::mean_ratio("", points);
@@ -118,6 +119,7 @@ std::vector<Snapshot> by_day(const std::vector<documents::Result>& results) {
     snapshot.results.push_back(result);
   }
   std::vector<Snapshot> list;
+  list.reserve(days.size());
   for (auto& [day, snapshot] : days) list.push_back(std::move(snapshot));
   return list;
 }

@@ -118,6 +118,7 @@ PageTable with_short_ratios(PageTable table, std::initializer_list<std::size_t> 
 
 std::vector<std::vector<std::string>> single_column(const std::vector<std::string>& list) {
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(list.size());
   for (const std::string& text : list) rows.push_back({text});
   return rows;
 }
@@ -248,7 +249,8 @@ std::string latest_report(const History& h, ReportFormat format, const std::stri
   std::size_t count = 0, below = 0;
   for (std::size_t s = 0; s < h.series.size(); ++s) {
     const SeriesHistory& series = h.series[s];
-    results::ChartLine line{series.name, {}, {}, "", s % 6}, errors = line;
+    results::ChartLine line{series.name, {}, {}, "", s % 6};
+    results::ChartLine errors{series.name, {}, {}, "", s % 6};
     std::vector<double> sorted;
     std::vector<std::string> names;
     for (const CurvePoint& point : series.latest) names.push_back(point.workload);

@@ -231,6 +231,7 @@ std::string csv_of(const std::vector<Group>& rows) {
   for (const Group& row : rows) {
     std::vector<std::string> values;
     std::vector<Number> numbers;
+    values.reserve(axes.size());
     for (const std::string& axis : axes) values.push_back(text_of(row.config, axis));
     for (const char* name : kNumbers) numbers.push_back(median_of(row.repeats, name));
     csv += results::csv_row(values, row.repeats.empty() ? row.failure : "ok", static_cast<double>(row.repeats.size()),
