@@ -34,7 +34,7 @@ constexpr OpCase kFeatures[] = {
     {"x:i64[N,4] -> y = ai.onnx.ml.OneHotEncoder(x) {cats_int64s=[1,2,3]}", "y:f32[N,4,3]", "arith=4*N written=48*N", "a new axis"},
     {"x:i64[N,4] -> y = ai.onnx.ml.OneHotEncoder(x)", "error: categories", "", "categories are needed"},
     {"x:i64[N,4] -> y = ai.onnx.ml.Scaler(x) {offset=[1.0,1.0,1.0,1.0], scale=[1.0,1.0,1.0,1.0]}", "y:f32[N,4]", "arith=8*N read=32*N+32", "sub and mul; reals come out"},
-    {"x:f32 -> y = ai.onnx.ml.Scaler(x)", "error: input's rank is not known", "", "a rank that is not known"},
+    {"x:f32 -> y = ai.onnx.ml.Scaler(x)", "error: rank of input 0 is not known", "", "a rank that is not known"},
     {"x:f32[N,4] -> y = ai.onnx.ml.Normalizer(x) {norm='L2'}", "y:f32[N,4]", "arith=12*N special=N", "square, add, div; a root per row"},
     {"x:i64[N,4] -> y = ai.onnx.ml.Normalizer(x)", "y:f32[N,4]", "arith=8*N comparisons=4*N", "the largest, a division"},
     {"x:f32[N,4] -> y = ai.onnx.ml.Normalizer(x) {norm='L1'}", "y:f32[N,4]", "arith=12*N comparisons=4*N", "absolute values"},

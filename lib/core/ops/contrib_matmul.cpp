@@ -88,6 +88,10 @@ Work decoded_product_work(const OpContext& op, const Dim& weights, int decoding)
 }
 constexpr int kScale = 1, kShiftAndScale = 2;  // the shift is the zero point, 2^(bits − 1) if none is given
 
+Shape k_by_n_shape(OpContext& op) {
+  const Dim inner = positive_attribute(op, "K");
+  return multiplied(op, inner, positive_attribute(op, "N"));
+}
 Dim k_times_n(const OpContext& op) { return Dim(positive_attribute(op, "K")) * positive_attribute(op, "N"); }
 
 // B is [N, blocks, bytes of a block], or the same bytes in another shape.
@@ -116,7 +120,7 @@ Work fused_norm_work(const OpContext& op) {
 
 void infer_nbits_mlp(OpContext& op) {
   set_element(op, 0, op.element(0));
-  op.set_output(0, op.element(0), multiplied(op, positive_attribute(op, "K"), positive_attribute(op, "N")));
+  op.set_output(0, op.element(0), k_by_n_shape(op));
   op.set_output(1, op.input(0));
 }
 
@@ -212,10 +216,6 @@ OpCost cost_packed_product(const OpContext& op) {
 
 // --- MatMulNBits with an adapter: X·W + (X·A)·B, all three quantised; an empty A or B is left out ---
 
-Shape nbits_lora_shape(OpContext& op) {
-  return multiplied(op, positive_attribute(op, "K"), positive_attribute(op, "N"));
-}
-
 OpCost cost_nbits_lora(const OpContext& op) {
   const Dim columns = positive_attribute(op, "N");
   const bool adapts = op.elements(5) != Dim(0);
@@ -277,7 +277,7 @@ constexpr OpRule kContribMatmulRules[] = {
     {"MatMulFpQ4",          shaped<fp_q4_shape>,           cost_fp_q4,             nullptr, "K·N macs per row, sub and mul per weight", kOtherProduct},
     {"MatMulNBits",         shaped<nbits_shape>,           cost_nbits,             nullptr, "K·N macs per row, sub and mul per weight, bias add", kOtherProduct.reads({{}, {}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
     {"MatMulNBitsMlp",      infer_nbits_mlp,               cost_nbits_mlp,         nullptr, "2·K·N macs per row, sub and mul per weight, norm, biases, activation, mul", kOtherProduct},
-    {"MatMulNBitsQLoRA",    shaped<nbits_lora_shape>,      cost_nbits_lora,        nullptr, "K·N macs, with an adapter of rank R also R·(K + N), per row; sub and mul per weight; add per output element", kOtherProduct},
+    {"MatMulNBitsQLoRA",    shaped<k_by_n_shape>,          cost_nbits_lora,        nullptr, "K·N macs, with an adapter of rank R also R·(K + N), per row; sub and mul per weight; add per output element", kOtherProduct},
     {"MatMulNBitsQkv",      infer_nbits_qkv,               cost_nbits_qkv,         nullptr, "K·(Nq + 2·Nkv) macs per row, sub and mul per weight, norm, biases", kOtherProduct},
     {"MatMulPacked",        shaped<packed_product_shape>,  cost_packed_product,    nullptr, "K·N macs per row, 1 mul per weight, activation", kOtherProduct},
     {"RouterGateUpProj",    infer_router_gate_up,          cost_router_gate_up,    nullptr, "K macs per column of W and row; SwiGLU (2 mul, sigmoid) per gate", kOtherProduct},
