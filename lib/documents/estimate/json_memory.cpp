@@ -84,9 +84,11 @@ void memory(A& a, typename A::template Ref<EstimateMemory> x) {
     inner("bytes", each.bytes);
   });
   bool has_cache = !x.kv_cache.pairs.empty();
-  if constexpr (A::kReads) has_cache = a.has("kv_cache");
-  if (has_cache)
-    a.object("kv_cache", Layout::Line, [&](A& inner) { cache(inner, x.kv_cache); });
+  if constexpr (A::kReads) {
+    has_cache = a.has("kv_cache");
+    if (!has_cache) a.derived("kv_cache", 0);  // known, though null
+  }
+  if (has_cache) a.object("kv_cache", Layout::Line, [&](A& inner) { cache(inner, x.kv_cache); });
   part(a, "reordered", Layout::Block, x.reordered, [](A& inner, auto& better) {
     inner("peak_bytes", better.peak_bytes);
     inner("arena_bytes", better.arena_bytes);
