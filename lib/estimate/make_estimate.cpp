@@ -88,7 +88,8 @@ EstimatePhase phase_of(const Model& model, const EstimateRequest& request, const
 }
 
 EstimateMemory memory_of(const Model& model, MemoryPlan plan) {
-  EstimateMemory memory{std::move(plan), std::string(kMemoryPlanExcludes), {}, {}};
+  EstimateMemory memory{std::move(plan), std::string(kMemoryPlanExcludes), "", {}, {}};
+  if (memory.peak_formula) memory.peak_text = memory.peak_formula->factored();
   for (const std::int32_t place : memory.order) {
     const Node& node = model.main().node(place);
     memory.names.push_back(display_name(model.main(), node));

@@ -93,6 +93,20 @@ TEST_CASE("an estimate with all its parts reads back as it was written") {
   }
 }
 
+TEST_CASE("a memory plan reads back with the formula of its peak and its cache") {
+  for (const char* name : {"gpt2_past", "llama_past", "qwen3_5_genai_int4", "t5_merged", "resnet50_dynamic", "unet",
+                           "fasterrcnn_resnet50_fpn", "vit_b_16_dynamic", "yolov8n_dynamo", "lstm"}) {
+    CAPTURE(name);
+    const EstimateDocument estimate = make_estimate(skeleton(name), {.memory = MemoryOptions{}});
+    const std::string text = write_estimate(estimate);
+    const EstimateDocument read = parse_estimate(text, "e.json");
+    CHECK(read.unknown.empty());
+    CHECK(write_estimate(read) == text);
+    CHECK(read.memory->peak_text == estimate.memory->peak_text);
+    CHECK(read.memory->kv_cache.pairs.size() == estimate.memory->kv_cache.pairs.size());
+  }
+}
+
 TEST_CASE("a sweep reads back as it was written") {
   const Model model = skeleton("linear_64_128");
   const EstimateDocument estimate =

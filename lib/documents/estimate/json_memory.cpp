@@ -57,10 +57,7 @@ void memory(A& a, typename A::template Ref<EstimateMemory> x) {
   a("excludes", x.excludes);
   a("peak_bytes", x.peak_bytes);
   a("peak_step", x.peak_step);
-  if constexpr (A::kReads)
-    a("peak_formula", x.peak_formula);
-  else
-    a.maybe("peak_formula", x.peak_formula ? x.peak_formula->factored() : std::string());
+  a.maybe("peak_formula", x.peak_text);
   std::vector<std::string> peak_names;
   peak_tensors(a, x, peak_names);
   a("arena_bytes", x.arena_bytes);

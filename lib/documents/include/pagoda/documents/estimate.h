@@ -172,10 +172,11 @@ struct EstimateSymbolic {
   std::string activation_peak_bytes;  // empty: not known
 };
 
-// The memory plan, with the nodes of the main graph by step: the names shown in reports, and operators.
+// The memory plan. Files have no `peak_formula` but its text, since formulas can be too long to be read back.
 struct EstimateMemory : MemoryPlan {
   std::string excludes;
-  std::vector<Name> names, op_types;
+  std::string peak_text;              // peak_formula, factored; empty: not known
+  std::vector<Name> names, op_types;  // by step, of the node of the main graph: the name in reports, the operator
 };
 
 // A step that verifies `tokens` draft tokens and adds one. If each is accepted with probability a given that the one
