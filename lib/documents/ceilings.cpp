@@ -8,6 +8,7 @@
 #include "pagoda/base/enum_names.h"
 #include "pagoda/base/files.h"
 #include "pagoda/documents/ceilings.h"
+#include "pagoda/documents/result.h"
 
 namespace pagoda::documents {
 namespace members {
@@ -151,12 +152,7 @@ std::optional<double> Ceiling::percent(const std::optional<double>& of) const {
   return 100 * *value / *of;
 }
 
-std::string CeilingsDocument::name() const {
-  const auto found = machine.find("name");
-  if (found == machine.end()) return "";
-  const auto* text = std::get_if<std::string>(&found->second);
-  return text ? *text : "";
-}
+std::string CeilingsDocument::name() const { return text_of(machine, "name"); }
 
 const Ceiling* find_ceiling(const CeilingsDocument& document, std::string_view id) {
   const Ceiling* best = nullptr;

@@ -19,30 +19,31 @@ Config parse_config(std::string_view json, std::string_view subject) {
   return base::parse_json(json, subject, "a config is an object of values, as `list` prints it").root().settings();
 }
 
+namespace {
+
+template <typename T>
+std::optional<T> value_of(const Config& config, const std::string& axis) {
+  const auto found = config.find(axis);
+  const T* const value = found == config.end() ? nullptr : std::get_if<T>(&found->second);
+  return value == nullptr ? std::nullopt : std::optional<T>(*value);
+}
+
+}  // namespace
+
 std::string text_of(const Config& config, const std::string& axis) {
-  const auto it = config.find(axis);
-  const auto* text = it == config.end() ? nullptr : std::get_if<std::string>(&it->second);
-  return text ? *text : std::string();
+  return value_of<std::string>(config, axis).value_or("");
 }
 
 std::optional<std::int64_t> integer_of(const Config& config, const std::string& axis) {
-  const auto it = config.find(axis);
-  const auto* value = it == config.end() ? nullptr : std::get_if<std::int64_t>(&it->second);
-  return value ? std::optional(*value) : std::nullopt;
+  return value_of<std::int64_t>(config, axis);
 }
 
 std::optional<double> number_of(const Config& config, const std::string& axis) {
   if (const auto value = integer_of(config, axis)) return static_cast<double>(*value);
-  const auto it = config.find(axis);
-  const auto* value = it == config.end() ? nullptr : std::get_if<double>(&it->second);
-  return value ? std::optional(*value) : std::nullopt;
+  return value_of<double>(config, axis);
 }
 
-bool is_set(const Config& config, const std::string& axis) {
-  const auto it = config.find(axis);
-  const auto* value = it == config.end() ? nullptr : std::get_if<bool>(&it->second);
-  return value && *value;
-}
+bool is_set(const Config& config, const std::string& axis) { return value_of<bool>(config, axis).value_or(false); }
 
 bool is_axis(std::string_view key) {
   constexpr std::string_view kOthers = " model_file model_name model_sha256 seed repeat layers verify ";

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "form.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
@@ -46,22 +47,18 @@ std::vector<std::string> axes(const JsonField& field) {
   return axes;
 }
 
-CustomInput input(Form& form) {
-  CustomInput input;
+void input(Form& form, CustomInput& input) {
   form.text("name", input.name, Need::Required);
   form.member("shape", Need::Nullable, [&](const JsonField& field) { input.shape = axes(field); });
   form.texts("values", input.values);
   read_formula(form, "elements_read", input.elements_read);
   form.member("optional", Need::Nullable, [&](const JsonField& field) { input.is_optional = field.truth(); });
-  return input;
 }
 
-CustomOutput output(Form& form) {
-  CustomOutput output;
+void output(Form& form, CustomOutput& output) {
   form.text("type", output.type, Need::Required);
   form.member("shape", Need::Required, [&](const JsonField& field) { output.shape = axes(field); });
   read_formula(form, "elements_written", output.elements_written);
-  return output;
 }
 
 CustomAttribute attribute(const std::string& name, const JsonField& field) {
@@ -77,13 +74,11 @@ CustomAttribute attribute(const std::string& name, const JsonField& field) {
 }
 
 // A count that is left out is 0; a null means that the template was not filled in.
-CustomWork work(Form& form) {
-  CustomWork work;
+void work(Form& form, CustomWork& work) {
   read_formula(form, "macs", work.macs, Need::Optional);
   read_formula(form, "arith", work.arith, Need::Optional);
   read_formula(form, "special", work.special, Need::Optional);
   read_formula(form, "comparisons", work.comparisons, Need::Optional);
-  return work;
 }
 
 OpKind kind(const JsonField& field) {
@@ -93,11 +88,10 @@ OpKind kind(const JsonField& field) {
   field.fail_expected("other, pointwise, layout or view");
 }
 
-CustomOperator custom_operator(Form& form) {
-  CustomOperator stated;
+void custom_operator(Form& form, CustomOperator& stated) {
   form.text("domain", stated.domain, Need::Nullable);
   form.text("op_type", stated.op_type, Need::Required);
-  form.list("inputs", Need::Nullable, [&](Form& each) { stated.inputs.push_back(input(each)); });
+  form.list("inputs", Need::Nullable, [&](Form& each) { input(each, stated.inputs.emplace_back()); });
   form.member("attributes", Need::Nullable, [&](const JsonField& field) {
     for (const auto& [name, each] : field.members()) stated.attributes.push_back(attribute(name, each));
   });
@@ -105,27 +99,25 @@ CustomOperator custom_operator(Form& form) {
     for (const auto& [name, upper] : field.members())
       stated.data_sizes.push_back({name, upper.value().is_null() ? std::string() : formula(upper)});
   });
-  form.list("outputs", Need::Required, [&](Form& each) { stated.outputs.push_back(output(each)); });
-  form.object("work", Need::Nullable, [&](Form& each) { stated.work = work(each); });
+  form.list("outputs", Need::Required, [&](Form& each) { output(each, stated.outputs.emplace_back()); });
+  form.object("work", Need::Nullable, [&](Form& each) { work(each, stated.work.emplace()); });
   form.text("precision", stated.precision, Need::Nullable);
   form.member("kind", Need::Nullable, [&](const JsonField& field) { stated.kind = kind(field); });
-  return stated;
 }
 
 using Names = std::set<std::pair<std::string, std::string>>;  // domain and operator
 
 void add_operators(std::string_view json, std::string_view subject, std::vector<CustomOperator>& operators,
                    Names& names) {
-  const base::JsonDocument document =
-      base::parse_json(json, subject, "expected schema " + std::string(kCustomOperatorsSchema));
+  const base::JsonDocument document = base::parse_json(json, subject, cat("expected schema ", kCustomOperatorsSchema));
   require_schema(document.root(), kCustomOperatorsSchema);
   read_form(document, [&](Form& form) {
     form.list("operators", Need::Required, [&](Form& each) {
-      operators.push_back(custom_operator(each));
-      const CustomOperator& stated = operators.back();
+      CustomOperator& stated = operators.emplace_back();
+      custom_operator(each, stated);
       if (!each.is_sound()) return;
       if (const std::string problem = problem_of(stated); !problem.empty())
-        throw Error(each.field().place() + "." + problem);
+        throw Error(cat(each.field().place(), ".", problem));
       if (!names.emplace(plain_domain(stated.domain), stated.op_type).second)
         each.field().fail(stated.op_type + " is stated twice; keep one");
     });
@@ -152,14 +144,14 @@ bool has_rule(std::string_view domain, std::string_view op_type) {
 void write_input(JsonWriter& json, const Model& model, const Analysis& analysis, const NodeReport& row, std::size_t i) {
   const Graph& graph = model.graph(row.graph);
   const ValueId id = graph.node(row.node).input(i);
-  const std::string name = "in" + std::to_string(i);
+  const std::string name = cat("in", i);
   json.begin_object(JsonWriter::Layout::Line).member("name", name);
   if (row.graph == 0 && id != kAbsent) {  // the analysis keeps types only for the main graph
     const TensorType& type = analysis.types[static_cast<std::size_t>(id)];
-    json.member("comment", graph.value(id).name + ": " + to_string(type));
+    json.member("comment", cat(graph.value(id).name, ": ", to_string(type)));
     if (type.shape) {
       std::vector<std::string> axes;
-      for (std::size_t axis = 0; axis < type.shape->size(); ++axis) axes.push_back(name + "_" + std::to_string(axis));
+      for (std::size_t axis = 0; axis < type.shape->size(); ++axis) axes.push_back(cat(name, "_", axis));
       json.member("shape", axes);
     }
   }
@@ -213,8 +205,7 @@ std::string custom_operator_template(const Model& model, const Analysis& analysi
               "the node counts as not modelled.");
   json.member("schema", kCustomOperatorsSchema).key("operators").begin_array();
   for (const auto& [name, each] : operators) {
-    json.begin_object();
-    json.member("comment", std::to_string(each.nodes) + (each.nodes == 1 ? " node" : " nodes"));
+    json.begin_object().member("comment", cat(each.nodes, each.nodes == 1 ? " node" : " nodes"));
     json.member("domain", name.first).member("op_type", name.second).key("inputs").begin_array();
     for (std::size_t i = 0; i < each.inputs; ++i) write_input(json, model, analysis, *each.first, i);
     json.end_array().key("outputs").begin_array();

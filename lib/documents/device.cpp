@@ -5,6 +5,7 @@
 
 #include "device_json.h"
 #include "embedded.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/measured.h"
@@ -67,8 +68,8 @@ DeviceSpec in_mode(const DeviceSpec& spec, std::string_view mode) {
 
 // A device from the peaks that a measured device reported, at the clocks of the run: the roofs for its kernels.
 DeviceSpec device_of(const MeasuredDevice& measured) {
-  const std::string source = "reported by the device at the clock of the run (" +
-                             (measured.chip.empty() ? std::string("chip not said") : measured.chip) + ")";
+  const std::string source = cat("reported by the device at the clock of the run (",
+                                 measured.chip.empty() ? "chip not said" : measured.chip, ")");
   const Quantity unknown{std::nullopt, "not in a measurement"};
   DeviceSpec spec;
   spec.id = base::lower(measured.chip.empty() ? "measured" : measured.chip);
@@ -114,7 +115,7 @@ std::vector<std::string> device_ids() { return ids_of(device_files()); }
 std::string alias_note(std::string_view name) {
   name = name.substr(0, name.find(':'));
   const base::EmbeddedFile* file = file_of_alias(name);
-  return file == nullptr ? "" : letters(name) + " is taken for " + std::string(id_of(*file));
+  return file == nullptr ? "" : cat(letters(name), " is taken for ", id_of(*file));
 }
 
 std::pair<std::string_view, std::string_view> split_mode(std::string_view name) {
@@ -134,7 +135,8 @@ std::vector<std::string> split_devices(std::string_view list) {
     const std::size_t comma = list.find(',');
     const std::string_view item = list.substr(0, comma);
     const bool is_clock = !names.empty() && names.back().find(':') != std::string::npos &&
-                          item.find('=') != std::string_view::npos && item.find_first_of(":/") == std::string_view::npos;
+                          item.find('=') != std::string_view::npos &&
+                          item.find_first_of(":/") == std::string_view::npos;
     if (is_clock)
       (names.back() += ",") += item;
     else if (!item.empty())
@@ -151,9 +153,9 @@ std::string device_text(std::string_view name) {
     if (letters(id_of(file)) == wanted) return std::string(file.text);
   if (const base::EmbeddedFile* file = file_of_alias(name)) return std::string(file->text);
   const std::vector<std::string> near = nearest(name);
-  throw UnknownDevice("device \"" + std::string(name) + "\" is not known; " +
-                      (near.empty() ? "" : "did you mean " + base::joined(near) + "? ") +
-                      "known: " + base::joined(device_ids()) + "; or give a device or ceilings file");
+  throw UnknownDevice(cat("device \"", name, "\" is not known; ",
+                          near.empty() ? "" : cat("did you mean ", base::joined(near), "? "),
+                          "known: ", base::joined(device_ids()), "; or give a device or ceilings file"));
 }
 
 DeviceSpec device(std::string_view name) {
@@ -179,8 +181,8 @@ DeviceSpec parse_device(std::string_view json, std::string_view subject) {
   if (schema == "pagoda.device/1") return read_device(document);
   if (schema == "pagoda.ceilings/1") return read_ceilings(document);
   if (schema == "pagoda.measured/1") return read_measured(json, subject);
-  base::fail(subject, "schema " + (schema.empty() ? "is missing" : "\"" + schema + "\" is not known") +
-                          "; expected pagoda.device/1, pagoda.ceilings/1 or pagoda.measured/1");
+  base::fail(subject, cat("schema ", schema.empty() ? "is missing" : cat("\"", schema, "\" is not known"),
+                          "; expected pagoda.device/1, pagoda.ceilings/1 or pagoda.measured/1"));
 }
 
 DeviceSpec load_device(const std::string& path) {

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "embedded.h"
-#include "pagoda/base/files.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/json_writer.h"
 #include "pagoda/base/text.h"
@@ -42,11 +42,13 @@ bool is_leaf(const JsonValue& value) { return !value.is_array() && !value.is_obj
 
 // Writes members in the order of the built-in files, and objects of plain members on one line.
 void write(JsonWriter& json, const JsonValue& tree) {
+  // clang-format off
   constexpr std::array<std::string_view, 28> kOrder = {
       "comment", "schema", "id", "name", "vendor", "kind", "architecture", "compute_capability", "flagship",
-      "units", "boost_clock", "tensor_clock", "memory_clock", "clock", "dram_bytes_per_second", "power", "launch_overhead",
-      "special_per_second", "level", "precision", "value", "unit", "accumulate", "source", "peaks", "levels", "links",
-      "power_modes"};
+      "units", "boost_clock", "tensor_clock", "memory_clock", "clock", "dram_bytes_per_second", "power",
+      "launch_overhead", "special_per_second", "level", "precision", "value", "unit", "accumulate", "source", "peaks",
+      "levels", "links", "power_modes"};
+  // clang-format on
   if (const auto* items = std::get_if<JsonValue::Array>(&tree.content)) {
     json.begin_array();
     for (const JsonValue& item : *items) write(json, item);
@@ -80,24 +82,18 @@ std::string device_with_energy(std::string_view name, const DeviceEnergy& energy
   parse_device(text, base);  // throws Error with all mistakes of the file
   const base::JsonDocument document = base::parse_json(text, base, "expected a device file");
   if (document.schema() != "pagoda.device/1")
-    throw Error(std::string(base) + ": is measured ceilings, which hold their own energy fit; give a device or its file");
+    throw Error(cat(base, ": is measured ceilings, which hold their own energy fit; give a device or its file"));
   JsonValue tree = document.root().value();
-  if (mode.empty()) {
-    set(tree, "energy", section(energy));
-  } else {
-    bool is_found = false;
-    for (JsonMember& member : std::get<JsonValue::Object>(tree.content)) {
-      if (member.key != "power_modes") continue;
+  JsonValue* place = mode.empty() ? &tree : nullptr;
+  for (JsonMember& member : std::get<JsonValue::Object>(tree.content))
+    if (!mode.empty() && member.key == "power_modes")
       for (JsonValue& each : std::get<JsonValue::Array>(member.value.content))
-        if (const JsonValue* id = each.find("id"); id != nullptr && std::get<std::string>(id->content) == base::lower(mode)) {
-          set(each, "energy", section(energy));
-          is_found = true;
-        }
-    }
-    if (!is_found)
-      throw UnknownDevice(std::string(name) + ": the constants of a power mode go with a mode that the device file names; " +
-                          "for clocks of your own write a device file of them");
-  }
+        if (std::get<std::string>(each.find("id")->content) == base::lower(mode)) place = &each;
+  if (place == nullptr)
+    throw UnknownDevice(cat(name,
+                            ": the constants of a power mode go with a mode that the device file names; for clocks of "
+                            "your own write a device file of them"));
+  set(*place, "energy", section(energy));
   JsonWriter json;
   write(json, tree);
   return std::move(json).text();

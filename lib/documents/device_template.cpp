@@ -27,21 +27,27 @@ void unknown(JsonWriter& json, std::string_view key, std::string_view unit, std:
   json.member("unit", unit).member("source", "not stated").end_object();
 }
 
-void peak(JsonWriter& json, Precision precision, Unit unit, std::string_view comment) {
-  json.begin_object();
-  json.member("precision", to_string(precision)).member("unit", to_string(unit));
-  unknown(json, "flops_per_second", "FLOP/s", comment);
-  json.end_object();
-}
+struct PeakRow {
+  Precision precision;
+  Unit unit;
+  const char* comment;
+};
+constexpr PeakRow kPeaks[] = {
+    {Precision::Float32, Unit::Vector,
+     "without tensor cores, a multiply-add counted as two: data sheet, \"FP32\"; or units x FLOP per clock x clock"},
+    {Precision::Float16, Unit::Tensor,
+     "dense, half of what is printed \"with sparsity\": data sheet, \"FP16 Tensor Core\"; \"accumulate\": "
+     "\"float32\" beside \"unit\" where the accumulator decides"},
+    {Precision::Int8, Unit::Tensor, "dense operations: data sheet, \"INT8\", TOPS; more peaks may follow"},
+};
 
-void level(JsonWriter& json, std::string_view name, std::string_view of, std::string_view rate,
-           std::string_view capacity) {
-  json.begin_object();
-  json.member("level", name).member("capacity_of", of);
-  unknown(json, "bytes_per_second", "B/s", rate);
-  unknown(json, "capacity", "B", capacity);
-  json.end_object();
-}
+struct LevelRow {
+  const char *level, *rate, *capacity;
+};
+constexpr LevelRow kLevelRows[] = {
+    {"dram", "memory bandwidth: data sheet; or bus bits x Gbit/s / 8", "memory: data sheet, 1 GB as 1e9"},
+    {"l2", "rarely stated", "last cache before memory: data sheet, 1 MB as 1048576; on a CPU it is l3"},
+};
 
 }  // namespace
 
@@ -52,12 +58,8 @@ std::string device_template(std::string_view name) {
               "Replace each null by the number in its unit, without prefix (3.35 TB/s is 3.35e12), and its source by "
               "the document and page; a number that no document states stays null, with the reason as its source. "
               "Needed: the bandwidth of dram and one peak. Comments may go, and so may fields that stay null.");
-  json.member("schema", "pagoda.device/1");
-  json.member("id", id_of(name));
-  json.member("name", name);
-  json.member("vendor", "");
-  json.key("kind").value("gpu");  // the comment of "units" names the other kinds
-  json.member("architecture", "");
+  json.member("schema", "pagoda.device/1").member("id", id_of(name)).member("name", name).member("vendor", "");
+  json.member("kind", "gpu").member("architecture", "");  // the comment of "units" names the other kinds
   unknown(json, "units", "1",
           "SMs, compute units or cores: data sheet; or deviceQuery, rocminfo, lscpu. kind is gpu, cpu or npu");
   unknown(json, "boost_clock", "Hz", "the clock at which the peaks are stated: data sheet");
@@ -67,18 +69,18 @@ std::string device_template(std::string_view name) {
   unknown(json, "special_per_second", "1/s",
           "exp, rsqrt, sin … by units of their own: units x results per clock x clock; null on a CPU");
   json.key("peaks").begin_array();
-  peak(json, Precision::Float32, Unit::Vector,
-       "without tensor cores, a multiply-add counted as two: data sheet, \"FP32\"; or units x FLOP per clock x clock");
-  peak(json, Precision::Float16, Unit::Tensor,
-       "dense, half of what is printed \"with sparsity\": data sheet, \"FP16 Tensor Core\"; \"accumulate\": "
-       "\"float32\" beside \"unit\" where the accumulator decides");
-  peak(json, Precision::Int8, Unit::Tensor, "dense operations: data sheet, \"INT8\", TOPS; more peaks may follow");
-  json.end_array();
-  json.key("levels").begin_array();
-  level(json, "dram", "device", "memory bandwidth: data sheet; or bus bits x Gbit/s / 8",
-        "memory: data sheet, 1 GB as 1e9");
-  level(json, "l2", "device", "rarely stated",
-        "last cache before memory: data sheet, 1 MB as 1048576; on a CPU it is l3");
+  for (const PeakRow& row : kPeaks) {
+    json.begin_object().member("precision", to_string(row.precision)).member("unit", to_string(row.unit));
+    unknown(json, "flops_per_second", "FLOP/s", row.comment);
+    json.end_object();
+  }
+  json.end_array().key("levels").begin_array();
+  for (const LevelRow& row : kLevelRows) {
+    json.begin_object().member("level", row.level).member("capacity_of", "device");
+    unknown(json, "bytes_per_second", "B/s", row.rate);
+    unknown(json, "capacity", "B", row.capacity);
+    json.end_object();
+  }
   json.end_array();
   json.key("links").begin_array();
   json.begin_object().member("name", "pcie");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/text.h"
 
@@ -21,8 +22,7 @@ std::string_view embedded_text(std::span<const base::EmbeddedFile> files, std::s
   const auto found =
       std::find_if(files.begin(), files.end(), [&](const base::EmbeddedFile& file) { return id_of(file) == id; });
   if (found != files.end()) return found->text;
-  throw Error(std::string(what) + " \"" + std::string(id) +
-              "\" is not built in; known: " + base::joined(ids_of(files)));
+  throw Error(cat(what, " \"", id, "\" is not built in; known: ", base::joined(ids_of(files))));
 }
 
 }  // namespace pagoda::documents

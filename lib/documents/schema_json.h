@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
 
 namespace pagoda::documents {
@@ -11,7 +12,7 @@ namespace pagoda::documents {
 // Throws Error if the document's member "schema" is different.
 inline void require_schema(const base::JsonField& document, std::string_view schema) {
   if (document.at("schema").text() != schema)
-    document.at("schema").fail("found \"" + document.text("schema") + "\"; expected \"" + std::string(schema) + "\"");
+    document.at("schema").fail(cat("found \"", document.text("schema"), "\"; expected \"", schema, "\""));
 }
 
 }  // namespace pagoda::documents
