@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/statistics.h"
 
 namespace pagoda::measured {
@@ -80,16 +81,16 @@ std::vector<std::vector<std::string>> indistinct(const Eigen::JacobiSVD<MatrixXd
 
 void check(const std::vector<std::string>& names, const std::vector<EnergyRow>& rows) {
   if (rows.size() < names.size() + 1)
-    throw Error("energy fit: " + std::to_string(rows.size()) + " runs for " + std::to_string(names.size() + 1) +
-                " constants; measure at least as many runs");
+    throw Error(
+        cat("energy fit: ", rows.size(), " runs for ", names.size() + 1, " constants; measure at least as many runs"));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const EnergyRow& row = rows[i];
     const bool finite =
         std::all_of(row.work.begin(), row.work.end(), [](double w) { return std::isfinite(w) && w >= 0; });
     if (row.work.size() != names.size() || !finite || !(row.seconds > 0) || !(row.joules > 0) ||
         !std::isfinite(row.seconds) || !std::isfinite(row.joules))
-      throw Error("energy fit: run " + std::to_string(i) + " needs " + std::to_string(names.size()) +
-                  " works of at least 0, and seconds and joules above 0");
+      throw Error(
+          cat("energy fit: run ", i, " needs ", names.size(), " works of at least 0, and seconds and joules above 0"));
   }
 }
 
@@ -111,8 +112,8 @@ EnergyFit fit_energy(const std::vector<std::string>& names, const std::vector<En
   for (Index j = 0; j < n; ++j) {
     scale[j] = a.col(j).norm();
     if (!(scale[j] > 0))
-      throw Error("energy fit: no run has any " + (j + 1 < n ? names[static_cast<std::size_t>(j)] : "time") +
-                  "; leave it out or measure it");
+      throw Error(cat("energy fit: no run has any ", j + 1 < n ? names[static_cast<std::size_t>(j)] : "time",
+                      "; leave it out or measure it"));
     a.col(j) /= scale[j];
   }
   const VectorXd ones = VectorXd::Ones(m);

@@ -1,13 +1,14 @@
 // Tables of runs with joules, from CSV, from measured runs and from profiled kernels.
 #include "pagoda/measured/energy_table.h"
-#include "pagoda/base/number.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/csv_reader.h"
 #include "pagoda/base/fail.h"
+#include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 #include "pagoda/estimate/measured_runs.h"
 
@@ -52,7 +53,7 @@ class Header {
         if (names_[i] != name) continue;
         const double factor = units_[i].empty() ? 1 : factor_of(units_[i], noun);
         if (!(factor > 0))
-          base::fail(place_, "column \"" + names_[i] + "\": \"" + units_[i] + "\" is not a unit of it");
+          base::fail(place_, cat("column \"", names_[i], "\": \"", units_[i], "\" is not a unit of it"));
         taken_.push_back(i);
         return Column{i, factor};
       }
@@ -60,8 +61,8 @@ class Header {
   }
   Column need(std::initializer_list<std::string_view> names, std::string_view noun) {
     if (const auto found = find(names, noun)) return *found;
-    base::fail(place_, "has no column \"" + std::string(*names.begin()) +
-                           "\"; expected flops, bytes, seconds, and joules or watts");
+    base::fail(place_,
+               cat("has no column \"", *names.begin(), "\"; expected flops, bytes, seconds, and joules or watts"));
   }
   bool is_taken(std::size_t i) const { return std::find(taken_.begin(), taken_.end(), i) != taken_.end(); }
   const std::vector<std::string>& names() const { return names_; }
@@ -106,23 +107,13 @@ void add(EnergyTable& table, EnergyRun run) {
     table.left_out.push_back(run.label + ": " + problem);
 }
 
-std::optional<double> sum_of(const std::map<std::string, std::optional<double>>& flops) {
-  double sum = 0;
-  for (const auto& [precision, amount] : flops) {
-    if (!amount) return std::nullopt;
-    sum += *amount;
-  }
-  return flops.empty() ? std::nullopt : std::optional(sum);
-}
-
 void add_kernel(EnergyTable& table, const documents::MeasuredKernel& kernel) {
-  const documents::LevelBytes& moved = kernel.bytes;
-  std::optional<double> bytes = moved.dram;
-  if (!bytes && moved.dram_read && moved.dram_write) bytes = *moved.dram_read + *moved.dram_write;
+  documents::Amount flops = kernel.flops.empty() ? std::nullopt : documents::Amount(0);
+  for (const auto& [precision, amount] : kernel.flops) flops = documents::plus(flops, amount);
   add(table, {.label = kernel.node.empty() ? kernel.name : kernel.node,
               .config = {{"kernel", kernel.name}},
-              .flops = sum_of(kernel.flops).value_or(0),
-              .bytes = bytes.value_or(0),
+              .flops = flops.value_or(0),
+              .bytes = kernel.bytes.all_dram().value_or(0),
               .seconds = kernel.seconds.value_or(0),
               .joules = kernel.energy_joules.value_or(0)});
 }
@@ -208,9 +199,9 @@ std::vector<std::pair<std::string, std::vector<EnergyRun>>> grouped_by(const std
     for (const std::string& name : settings) {
       const auto found = run.config.find(name);
       if (found == run.config.end())
-        throw Error(run.label + ": has no setting \"" + name +
-                    "\"; known: " + base::joined(run.config, ", ", [](const auto& each) { return each.first; }));
-      key += (key.empty() ? "" : ", ") + name + "=" + base::setting_text(found->second);
+        throw Error(cat(run.label, ": has no setting \"", name,
+                        "\"; known: ", base::joined(run.config, ", ", [](const auto& each) { return each.first; })));
+      key += cat(key.empty() ? "" : ", ", name, "=", base::setting_text(found->second));
     }
     auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& each) { return each.first == key; });
     if (group == groups.end()) group = groups.insert(groups.end(), {key, {}});

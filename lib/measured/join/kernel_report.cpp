@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/text.h"
 #include "pagoda/measured/join.h"
@@ -11,7 +12,7 @@
 namespace pagoda::measured {
 namespace {
 
-using Number = std::optional<double>;
+using Number = documents::Amount;
 constexpr const char* kNotKnown = "?";
 
 // A sum that is a lower bound if a part of it is not known.
@@ -101,15 +102,15 @@ std::string histogram(const std::vector<Row>& rows) {
   if (counts.empty()) return "";
   std::string text = "launched in a run";
   for (const auto& [launches, kernels] : counts)
-    text += (launches == counts.begin()->first ? "  " : ", ") + std::to_string(launches) +
-            "×: " + std::to_string(kernels) + (kernels == 1 ? " kernel" : " kernels");
+    text += cat(launches == counts.begin()->first ? "  " : ", ", launches, "×: ", kernels,
+                kernels == 1 ? " kernel" : " kernels");
   return text + "\n";
 }
 
 }  // namespace
 
 std::string kernel_report(const documents::Measured& measured, std::size_t top, std::size_t width) {
-  if (measured.kernels.empty()) return "no kernels: " + measured.source + " has whole runs alone\n";
+  if (measured.kernels.empty()) return cat("no kernels: ", measured.source, " has whole runs alone\n");
   Row total;
   const std::vector<Row> rows = rows_of(measured, total);
   base::Grid grid;
@@ -126,11 +127,11 @@ std::string kernel_report(const documents::Measured& measured, std::size_t top, 
   const std::size_t hidden = rows.size() - grid.rows.size();
   grid.rows.push_back(cells(total, total, "one run"));
   std::string text = base::aligned(grid, width);
-  if (hidden > 0) text += std::to_string(hidden) + " more kernels: `top=0`\n";
+  if (hidden > 0) text += cat(hidden, " more kernels: `top=0`\n");
   text += histogram(rows);
   for (const documents::Missing& missing : measured.missing)
     if (missing.what.find("flops") != std::string::npos || missing.what.starts_with("bytes.dram"))
-      text += "not collected  " + missing.what + ": " + base::printable(missing.why) + "\n";
+      text += cat("not collected  ", missing.what, ": ", base::printable(missing.why), "\n");
   return text;
 }
 
@@ -151,18 +152,15 @@ std::string kernels_csv(const documents::Measured& measured) {
     line.name(kernel.nodes.empty() ? kernel.node : base::joined(kernel.nodes, " + "));
     line.name(kernel.nvtx).name(kernel.provider);
     line.add(kernel.launches ? Number(static_cast<double>(*kernel.launches)) : std::nullopt).add(kernel.seconds);
-    line.add(kernel.seconds && all && *all > 0 ? Number(*kernel.seconds / *all) : std::nullopt);
+    line.add(documents::ratio(kernel.seconds, all));
     Sum flops;
     if (kernel.flops.empty()) flops.add(std::nullopt);
     for (const auto& [precision, count] : kernel.flops) flops.add(count);
-    for (const std::string& precision : precisions) {
-      const auto found = kernel.flops.find(precision);
-      line.add(found == kernel.flops.end() ? std::nullopt : found->second);
-    }
+    for (const std::string& precision : precisions) line.add(documents::amount(kernel.flops, precision));
     for (const documents::LevelField& level : documents::kLevels)
       if (level.is_level) line.add(kernel.bytes.*level.bytes);
-    const bool has_intensity = flops.is_known && flops.is_whole && kernel.bytes.dram && *kernel.bytes.dram > 0;
-    line.add(has_intensity ? Number(flops.value / *kernel.bytes.dram) : std::nullopt).add(kernel.energy_joules);
+    const Number operations = flops.is_known && flops.is_whole ? Number(flops.value) : std::nullopt;
+    line.add(documents::ratio(operations, kernel.bytes.dram)).add(kernel.energy_joules);
     text += std::move(line).end();
   }
   return text;

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "pagoda/base/files.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/metrics.h"
 #include "pagoda/measured/ncu.h"
@@ -42,9 +42,9 @@ using Counts = std::map<std::string, std::optional<double>>;
 
 Counts counts_of(const documents::MeasuredKernel& kernel) {
   Counts counts;
-  for (const auto& [precision, flops] : kernel.flops) counts["flops." + precision] = flops;
+  for (const auto& [precision, flops] : kernel.flops) counts[cat("flops.", precision)] = flops;
   for (const documents::LevelField& level : documents::kLevels)
-    counts[std::string("bytes.") + level.name] = kernel.bytes.*level.bytes;
+    counts[cat("bytes.", level.name)] = kernel.bytes.*level.bytes;
   return counts;
 }
 
@@ -56,10 +56,7 @@ struct Sum {
   bool is_first = true;
 
   void add(const documents::MeasuredKernel& kernel) {
-    if (launches && kernel.launches)
-      *launches += *kernel.launches;
-    else
-      launches.reset();
+    launches = launches && kernel.launches ? std::optional(*launches + *kernel.launches) : std::nullopt;
     const Counts more = counts_of(kernel);
     if (is_first) {
       counts = more;
@@ -67,13 +64,7 @@ struct Sum {
       is_first = false;
       return;
     }
-    for (auto& [what, sum] : counts) {
-      const auto found = more.find(what);
-      if (sum && found != more.end() && found->second)
-        *sum += *found->second;
-      else
-        sum.reset();
-    }
+    for (auto& [what, sum] : counts) sum = documents::plus(sum, documents::amount(more, what));
     for (const auto& [what, count] : more) counts.try_emplace(what, std::nullopt);
   }
 };
@@ -121,9 +112,7 @@ std::vector<ComparedCount> compared(const Counts& ours, const Counts& theirs, st
   all.insert(theirs.begin(), theirs.end());
   std::vector<ComparedCount> result;
   for (const auto& [what, unused] : all) {
-    const auto a = ours.find(what), b = theirs.find(what);
-    const std::optional<double> our_count = a == ours.end() ? std::nullopt : a->second;
-    const std::optional<double> their_count = b == theirs.end() ? std::nullopt : b->second;
+    const auto our_count = documents::amount(ours, what), their_count = documents::amount(theirs, what);
     if (our_count || their_count) result.push_back(compared(what, our_count, their_count, tolerance));
   }
   return result;
@@ -131,33 +120,26 @@ std::vector<ComparedCount> compared(const Counts& ours, const Counts& theirs, st
 
 // Sums over kernels; the total is unknown if either side lacks the number for a kernel.
 std::vector<ComparedCount> totals_of(const std::vector<ComparedKernel>& kernels, std::optional<double> tolerance) {
-  struct Total {
-    double ours = 0, theirs = 0;
-    bool is_whole = true;
-  };
-  std::map<std::string, Total> totals;
+  std::map<std::string, std::pair<documents::Amount, documents::Amount>> totals;
   for (const ComparedKernel& kernel : kernels)
     for (const ComparedCount& count : kernel.counts) {
-      Total& total = totals[count.what];
-      total.is_whole = total.is_whole && count.ours && count.theirs;
-      total.ours += count.ours.value_or(0);
-      total.theirs += count.theirs.value_or(0);
+      auto& [ours, theirs] = totals.try_emplace(count.what, 0.0, 0.0).first->second;
+      ours = documents::plus(ours, count.ours);
+      theirs = documents::plus(theirs, count.theirs);
+      if (!ours || !theirs) ours = theirs = std::nullopt;
     }
   std::vector<ComparedCount> result;
   result.reserve(totals.size());
-  for (const auto& [what, total] : totals)
-    result.push_back(total.is_whole ? compared(what, total.ours, total.theirs, tolerance)
-                                    : compared(what, std::nullopt, std::nullopt, tolerance));
+  for (const auto& [what, total] : totals) result.push_back(compared(what, total.first, total.second, tolerance));
   return result;
 }
 
-std::string amount(const std::optional<double>& value) { return value ? base::shortest(*value) : std::string("?"); }
+std::string amount_text(const std::optional<double>& value) { return value ? base::shortest(*value) : "?"; }
 
 }  // namespace
 
 std::optional<double> ComparedCount::relative() const {
-  if (!ours || !theirs || !(*theirs > 0)) return std::nullopt;
-  return (*ours - *theirs) / *theirs;
+  return ours && theirs ? documents::ratio(*ours - *theirs, theirs) : std::nullopt;
 }
 
 bool CountComparison::passed() const {
@@ -198,35 +180,33 @@ CountComparison verify_counts(const documents::Measured& ours, const documents::
 
 std::string verification_report(const CountComparison& verification) {
   std::string text;
-  const auto count_line = [&](const std::string& where, const ComparedCount& count) {
-    text += "  " + where + count.what + ": ours " + amount(count.ours) + ", ncu " + amount(count.theirs);
-    if (const auto relative = count.relative()) text += ", " + base::rounded(100 * *relative) + " %";
-    text += std::string(", ") + std::string(to_string(count.verdict)) + '\n';
+  const auto count_line = [&](const char* where, const ComparedCount& count) {
+    const auto relative = count.relative();
+    text += cat("  ", where, count.what, ": ours ", amount_text(count.ours), ", ncu ", amount_text(count.theirs),
+                relative ? cat(", ", base::rounded(100 * *relative), " %") : "", ", ", to_string(count.verdict), "\n");
   };
+  const auto launches = [](const std::optional<std::int64_t>& n) { return n ? std::to_string(*n) : "none known"; };
+  const auto differs = [](const ComparedCount& count) { return count.verdict == CountVerdict::Differs; };
   std::size_t same = 0;
   for (const ComparedKernel& kernel : verification.kernels) {
+    const std::string name = base::printable(kernel.name);
     if (!kernel.launches_agree()) {
-      const auto launches = [](const std::optional<std::int64_t>& n) { return n ? std::to_string(*n) : "none known"; };
-      text += base::printable(kernel.name) + ": launches differ: ours " + launches(kernel.our_launches) + ", ncu " +
-              launches(kernel.their_launches) + '\n';
-      continue;
-    }
-    const auto differs = [](const ComparedCount& count) { return count.verdict == CountVerdict::Differs; };
-    if (std::none_of(kernel.counts.begin(), kernel.counts.end(), differs)) {
+      text += cat(name, ": launches differ: ours ", launches(kernel.our_launches), ", ncu ",
+                  launches(kernel.their_launches), "\n");
+    } else if (std::none_of(kernel.counts.begin(), kernel.counts.end(), differs)) {
       ++same;
-      continue;
+    } else {
+      text += cat(name, ", ", *kernel.our_launches, " launches\n");
+      for (const ComparedCount& count : kernel.counts)
+        if (differs(count)) count_line("", count);
     }
-    text += base::printable(kernel.name) + ", " + std::to_string(*kernel.our_launches) + " launches\n";
-    for (const ComparedCount& count : kernel.counts)
-      if (differs(count)) count_line("", count);
   }
-  text += std::to_string(same) + " of " + std::to_string(verification.kernels.size()) + " kernels agree\n";
+  text += cat(same, " of ", verification.kernels.size(), " kernels agree\n");
   for (const ComparedCount& total : verification.totals) count_line("sum of ", total);
-  text += verification.passed() ? "ncu confirms the counts" : "ncu does not confirm the counts";
-  return text + " (operations exactly, bytes " +
-         (verification.bytes_tolerance ? "within " + base::rounded(100 * *verification.bytes_tolerance) + " %"
-                                       : std::string("not judged")) +
-         ")\n";
+  const auto& tolerance = verification.bytes_tolerance;
+  return cat(text, verification.passed() ? "ncu confirms the counts" : "ncu does not confirm the counts",
+             " (operations exactly, bytes ",
+             tolerance ? cat("within ", base::rounded(100 * *tolerance), " %") : "not judged", ")\n");
 }
 
 }  // namespace pagoda::measured::profile

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/measured/peaks.h"
 #include "pagoda/measured/record.h"
 
@@ -19,7 +20,7 @@ std::map<std::string, double> shares_of_peak(const documents::MeasuredKernel& ke
   };
   for (const auto& [precision, flops] : kernel.flops) add(precision, flops);
   for (const documents::LevelField& level : documents::kLevels)
-    add(std::string("bytes.") + level.name, kernel.bytes.*level.bytes);
+    add(cat("bytes.", level.name), kernel.bytes.*level.bytes);
   return shares;
 }
 
@@ -33,9 +34,7 @@ std::string clock_of(std::string_view of) {
 }
 std::string cycles_of(const std::string& clock) { return clock == "sm" ? "cycles" : "cycles." + clock; }
 
-struct PeakSums {
-  std::map<std::string, std::pair<double, double>> cycles;  // by clock: cycles, and seconds of launches with both
-};
+using ClockSums = std::map<std::string, std::pair<double, double>>;  // cycles, and seconds of launches with both
 
 }  // namespace
 
@@ -52,7 +51,7 @@ std::map<std::string, double> launch_amounts(const ProcessRecord& process, const
 std::vector<documents::MeasuredDevice> recorded_devices(const std::vector<RecordedRun>& runs, DevicePlaces& place_of) {
   std::vector<documents::MeasuredDevice> devices;
   std::vector<const RecordedDevice*> recorded;  // one per entry of `devices`
-  std::vector<PeakSums> sums;
+  std::vector<ClockSums> sums;
   const auto place = [&](const RecordedDevice& device) {
     for (std::size_t i = 0; i < recorded.size(); ++i) {
       if (recorded[i]->chip != device.chip || recorded[i]->name != device.name) continue;
@@ -76,14 +75,15 @@ std::vector<documents::MeasuredDevice> recorded_devices(const std::vector<Record
         if (seconds == amounts.end()) continue;
         for (const char* clock : {"sm", "l1", "l2", "dram"})
           if (const auto cycles = amounts.find(cycles_of(clock)); cycles != amounts.end()) {
-            sums[found->second].cycles[clock].first += cycles->second;
-            sums[found->second].cycles[clock].second += seconds->second;
+            auto& [all_cycles, all_seconds] = sums[found->second][clock];
+            all_cycles += cycles->second;
+            all_seconds += seconds->second;
           }
       }
     }
   for (std::size_t i = 0; i < recorded.size(); ++i) {
     documents::MeasuredDevice device{recorded[i]->name, recorded[i]->chip, {}, {}};
-    for (const auto& [clock, sum] : sums[i].cycles)
+    for (const auto& [clock, sum] : sums[i])
       if (sum.first > 0 && sum.second > 0) device.clocks[clock] = sum.first / sum.second;
     if (const documents::ChipMetrics* const chip = documents::find_chip_metrics(recorded[i]->chip))
       for (const auto& [id, per_cycle] : documents::evaluate_metrics(*chip, recorded[i]->peaks)) {

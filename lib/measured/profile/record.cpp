@@ -1,19 +1,14 @@
 // Reads the records of the injected library (format: tools/profile/inject/record_file.h).
 #include "pagoda/measured/record.h"
-#include "pagoda/base/number.h"
 
 #include <algorithm>
 
+#include "pagoda/base/cat.h"
+#include "pagoda/base/number.h"
 #include "pagoda/base/record_line.h"
 
 namespace pagoda::measured::profile {
 namespace {
-
-template <typename Number>
-Number number(const std::string& word, std::string_view subject, std::size_t line) {
-  if (const auto value = base::parse_number<Number>(word)) return *value;
-  throw Error(std::string(subject) + ", line " + std::to_string(line) + ": \"" + word + "\" is not a number");
-}
 
 class Reader {
  public:
@@ -33,14 +28,14 @@ class Reader {
       add_once(record_.devices, words[3]);
       record_.device_of[words[1]] = {words[2], words[3], {}};
     } else if (kind == "peak" && n >= 4) {
-      record_.device_of[words[1]].peaks[words[2]] = number<double>(words[3], subject_, line_);
+      record_.device_of[words[1]].peaks[words[2]] = number<double>(words[3]);
     } else if (kind == "group" && n >= 3) {
       current_[words[1] + '\t' + words[2]] = record_.metrics.size();
       record_.metrics.emplace_back(words.begin() + 3, words.end());
     } else if (kind == "launch" && n >= 9) {
       launch(words);
     } else if (kind == "lost" && n >= 3) {
-      const auto lost = number<std::int64_t>(words[1], subject_, line_);
+      const auto lost = number<std::int64_t>(words[1]);
       if (lost < 0 || __builtin_add_overflow(record_.lost_launches, lost, &record_.lost_launches))
         fail(words[1] + " lost launches are not credible, expected a number from 0 on");
       record_.lost.push_back({words[1] + " launches", words[2]});
@@ -51,8 +46,8 @@ class Reader {
     } else if (kind == "range" && n >= 3) {
       record_.ranges.push_back(words[1]);
     } else if (kind == "energy" && n >= 3) {
-      record_.joules = number<double>(words[1], subject_, line_);
-      record_.seconds = number<double>(words[2], subject_, line_);
+      record_.joules = number<double>(words[1]);
+      record_.seconds = number<double>(words[2]);
     } else if (kind == "end") {
       record_.has_ended = true;
     } else {
@@ -65,27 +60,31 @@ class Reader {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(std::string(subject_) + ", line " + std::to_string(line_) + ": " + what);
+  [[noreturn]] void fail(const std::string& what) const { throw Error(cat(subject_, ", line ", line_, ": ", what)); }
+  template <typename Number>
+  Number number(const std::string& word) const {
+    const auto value = base::parse_number<Number>(word);
+    if (!value) fail(cat("\"", word, "\" is not a number"));
+    return *value;
   }
   static void add_once(std::vector<std::string>& all, const std::string& text) {
     if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(text);
   }
   void launch(const std::vector<std::string>& words) {
-    RecordedLaunch launch;
-    launch.context = words[1];
-    launch.group = number<std::int64_t>(words[2], subject_, line_);
-    launch.iteration = number<std::int64_t>(words[3], subject_, line_);
-    launch.kernels = number<std::int64_t>(words[4], subject_, line_);
-    launch.kernel = words[5];
-    launch.nvtx = words[6];
-    launch.node = words[7];
-    launch.detail = words[8];
-    for (std::size_t i = 9; i < words.size(); ++i) launch.values.push_back(number<double>(words[i], subject_, line_));
+    RecordedLaunch launch{.context = words[1],
+                          .kernel = words[5],
+                          .nvtx = words[6],
+                          .node = words[7],
+                          .detail = words[8],
+                          .group = number<std::int64_t>(words[2]),
+                          .iteration = number<std::int64_t>(words[3]),
+                          .kernels = number<std::int64_t>(words[4]),
+                          .values = {}};
+    for (std::size_t i = 9; i < words.size(); ++i) launch.values.push_back(number<double>(words[i]));
     const auto found = current_.find(words[1] + '\t' + words[2]);
     if (!launch.values.empty()) {
       if (found == current_.end() || record_.metrics[found->second].size() != launch.values.size())
-        fail("a launch has " + std::to_string(launch.values.size()) + " values, which is not its group's number");
+        fail(cat("a launch has ", launch.values.size(), " values, which is not its group's number"));
       launch.metrics = found->second;
     }
     record_.launches.push_back(std::move(launch));

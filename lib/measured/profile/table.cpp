@@ -3,6 +3,8 @@
 #include <map>
 #include <set>
 
+#include "join/causes.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/measured/peaks.h"
 #include "pagoda/measured/record.h"
@@ -35,12 +37,9 @@ struct Line {
   std::size_t with_peak = 0, rows = 0;
 
   void add(const documents::MeasuredKernel& kernel, const std::vector<documents::MeasuredDevice>& devices) {
-    const auto plus = [](std::optional<double>& sum, const std::optional<double>& more) {
-      sum = sum.has_value() && more.has_value() ? std::optional(sum.value() + more.value()) : std::nullopt;
-    };
     launches += kernel.launches.value_or(0);
-    plus(seconds, kernel.seconds);
-    plus(bytes, kernel.bytes.dram);
+    seconds = documents::plus(seconds, kernel.seconds);
+    bytes = documents::plus(bytes, kernel.bytes.dram);
     operations.add(kernel.flops);
     ++rows;
     if (!kernel.device || *kernel.device >= devices.size()) return;
@@ -56,13 +55,13 @@ struct Line {
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (!(most->second > 0)) return "-";
     const std::string& of = most->first;
-    return base::rounded(100 * most->second / *seconds) + " % " + std::string(documents::quantity_name(of).of);
+    return cat(base::rounded(100 * most->second / *seconds), " % ", documents::quantity_name(of).of);
   }
 };
 
 std::string rate(const std::optional<double>& amount, const std::optional<double>& seconds, const char* unit) {
-  if (!amount || !seconds || !(*seconds > 0)) return "-";
-  return base::si_rate(*amount / *seconds, unit);
+  const auto rate = documents::ratio(amount, seconds);
+  return rate ? base::si_rate(*rate, unit) : "-";
 }
 
 // Marks a lower bound if some precisions were not collected; "-" if nothing is known.
@@ -75,7 +74,7 @@ std::vector<std::string> cells(const Line& line, const std::optional<double>& al
   const bool has_share = line.seconds && all_seconds && *all_seconds > 0;
   const std::optional<double> flops = line.operations.sum;
   std::string others = line.others.empty() ? "" : *line.others.begin();
-  if (line.others.size() > 1) others += " +" + std::to_string(line.others.size() - 1);
+  if (line.others.size() > 1) others += cat(" +", line.others.size() - 1);
   return {std::to_string(line.launches),
           line.seconds ? base::si_seconds(*line.seconds) : "-",
           has_share ? base::rounded(100 * *line.seconds / *all_seconds) : "-",
@@ -97,9 +96,7 @@ std::string not_collected(const documents::Measured& measured) {
       is_any_known = is_any_known || count.has_value();
     }
   if (precisions.empty() || !is_any_known) return "";
-  std::string text = "operations not collected:";
-  for (const std::string& precision : precisions) text += (text.ends_with(':') ? " " : ", ") + precision;
-  return text + "\n";
+  return cat("operations not collected: ", base::joined(precisions), "\n");
 }
 
 }  // namespace
@@ -123,20 +120,18 @@ std::string profile_table(const documents::Measured& measured, std::size_t top, 
                    [](const Line& a, const Line& b) { return a.seconds.value_or(0) > b.seconds.value_or(0); });
   const bool by_kernel = by == TableBy::Kernel;
   base::Grid grid;
-  const auto bytes = measured.env.find("bytes");
-  const bool is_replayed = bytes != measured.env.end() && bytes->second == base::Setting(std::string("replayed"));
-  for (const char* header :
-       {"launches", "time", "%", is_replayed ? "DRAM, replayed" : "DRAM", "operations", "FLOP/B", "closest peak"})
+  for (const char* header : {"launches", "time", "%", is_replayed(measured) ? "DRAM, replayed" : "DRAM", "operations",
+                             "FLOP/B", "closest peak"})
     grid.columns.push_back({header, true});
   grid.columns.push_back({by_kernel ? "kernel" : "node"});
   grid.columns.push_back({by_kernel ? "node" : "kernel"});
   for (std::size_t i = 0; i < lines.size() && i < top; ++i) grid.rows.push_back(cells(lines[i], total.seconds));
   if (lines.size() > top) {
     Line rest;
-    rest.name = "... " + std::to_string(lines.size() - top) + (by_kernel ? " more kernels" : " more nodes");
+    rest.name = cat("... ", lines.size() - top, by_kernel ? " more kernels" : " more nodes");
     for (std::size_t i = top; i < lines.size(); ++i) {
       rest.launches += lines[i].launches;
-      rest.seconds = rest.seconds && lines[i].seconds ? std::optional(*rest.seconds + *lines[i].seconds) : std::nullopt;
+      rest.seconds = documents::plus(rest.seconds, lines[i].seconds);
     }
     rest.bytes.reset();
     grid.rows.push_back(cells(rest, total.seconds));
