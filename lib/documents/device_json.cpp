@@ -12,6 +12,7 @@
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/device.h"
+#include "pagoda/documents/result.h"
 
 namespace pagoda::documents {
 namespace {
@@ -53,8 +54,7 @@ void read_quantity(Form& parent, const char* key, std::string_view unit, Quantit
   });
 }
 
-Peak read_peak(Form& form) {
-  Peak peak;
+void read_peak(Form& form, Peak& peak) {
   form.precision("precision", peak.precision);
   form.member("unit", Need::Required, [&](const JsonField& field) {
     const std::optional<Unit> unit = unit_named(field.text());
@@ -63,11 +63,9 @@ Peak read_peak(Form& form) {
   });
   if (form.field().has("accumulate")) form.precision("accumulate", peak.accumulate.emplace());
   read_quantity(form, "flops_per_second", "FLOP/s", peak.flops_per_second, Need::Required);
-  return peak;
 }
 
-MemoryLevel read_level(Form& form) {
-  MemoryLevel level;
+void read_level(Form& form, MemoryLevel& level) {
   form.member("level", Need::Required, [&](const JsonField& field) {
     level.level = field.text();
     if (level_order(level.level) == kMemoryLevels.size()) field.fail_expected("dram, l3, l2, l1 or shared");
@@ -79,11 +77,9 @@ MemoryLevel read_level(Form& form) {
   });
   read_quantity(form, "bytes_per_second", "B/s", level.bytes_per_second, Need::Required);
   read_quantity(form, "capacity", "B", level.capacity_bytes);
-  return level;
 }
 
-Link read_link(Form& form) {
-  Link link;
+void read_link(Form& form, Link& link) {
   form.text("name", link.name, Need::Required);
   read_quantity(form, "bytes_per_second", "B/s", link.bytes_per_second, Need::Required);
   form.text("sums_in_switch", link.sums_source);
@@ -91,7 +87,6 @@ Link read_link(Form& form) {
     link.devices = field.integer();
     if (link.devices < 2) field.fail_expected("an integer of at least 2");
   });
-  return link;
 }
 
 void read_energy(Form& parent, std::optional<DeviceEnergy>& into) {
@@ -107,15 +102,13 @@ void read_energy(Form& parent, std::optional<DeviceEnergy>& into) {
   });
 }
 
-PowerMode read_power_mode(Form& form) {
-  PowerMode mode;
+void read_power_mode(Form& form, PowerMode& mode) {
   form.text("id", mode.id, Need::Required);
   read_quantity(form, "units", "1", mode.units, Need::Required);
   read_quantity(form, "clock", "Hz", mode.clock_hz, Need::Required);
   read_quantity(form, "dram_bytes_per_second", "B/s", mode.dram_bytes_per_second, Need::Required);
   read_quantity(form, "power", "W", mode.watts, Need::Required);
   read_energy(form, mode.energy);
-  return mode;
 }
 
 // Values that a roofline requires but the device lacks.
@@ -132,7 +125,7 @@ std::vector<std::string> lacks(const DeviceSpec& spec) {
 Quantity flops_per_joule(const DeviceSpec& board) {
   const Peak* peak = board.peak(Precision::Float16, Unit::Tensor, Precision::Float32);
   if (peak == nullptr || !board.watts.known()) return {std::nullopt, "rate or power not stated"};
-  return {*peak->flops_per_second.value / *board.watts.value, board.id + ": " + peak->flops_per_second.source};
+  return {*peak->flops_per_second.value / *board.watts.value, cat(board.id, ": ", peak->flops_per_second.source)};
 }
 
 void read_members(Form& form, DeviceSpec& spec) {
@@ -159,10 +152,10 @@ void read_members(Form& form, DeviceSpec& spec) {
   read_quantity(form, "power", "W", spec.watts);
   read_quantity(form, "launch_overhead", "s", spec.launch_overhead_seconds);
   read_quantity(form, "special_per_second", "1/s", spec.special_per_second);
-  form.list("peaks", Need::Required, [&](Form& peak) { spec.peaks.push_back(read_peak(peak)); });
-  form.list("levels", Need::Required, [&](Form& level) { spec.levels.push_back(read_level(level)); });
-  form.list("links", Need::Optional, [&](Form& link) { spec.links.push_back(read_link(link)); });
-  form.list("power_modes", Need::Optional, [&](Form& mode) { spec.power_modes.push_back(read_power_mode(mode)); });
+  form.list("peaks", Need::Required, [&](Form& peak) { read_peak(peak, spec.peaks.emplace_back()); });
+  form.list("levels", Need::Required, [&](Form& level) { read_level(level, spec.levels.emplace_back()); });
+  form.list("links", Need::Optional, [&](Form& link) { read_link(link, spec.links.emplace_back()); });
+  form.list("power_modes", Need::Optional, [&](Form& mode) { read_power_mode(mode, spec.power_modes.emplace_back()); });
   read_energy(form, spec.energy);
 }
 
@@ -206,9 +199,10 @@ std::optional<DeviceEnergy> energy_of_ceilings(const CeilingsDocument& document)
     if (ceiling.kind != CeilingKind::Energy || ceiling.status != CeilingStatus::Ok) continue;
     if (!ceiling.value || !(*ceiling.value > 0)) continue;
     const std::string name = ceiling.id.substr(ceiling.id.find('.') + 1);  // "float32", "bfloat16_tensor", "dram"
-    const Quantity quantity{*ceiling.value, "measured: " + ceiling.id + " of the energy fit"};
+    const Quantity quantity{*ceiling.value, cat("measured: ", ceiling.id, " of the energy fit")};
     if (ceiling.unit == "J/FLOP") {
-      if (const auto type = precision(name.substr(0, name.find_first_of("._")))) energy.work.push_back({*type, quantity});
+      if (const auto type = precision(name.substr(0, name.find_first_of("._"))))
+        energy.work.push_back({*type, quantity});
     } else if (ceiling.unit == "J/B" && name == "dram") {
       energy.joules_per_byte = quantity;
     } else if (ceiling.unit == "W") {
@@ -268,10 +262,10 @@ DeviceSpec device_of(const CeilingsDocument& document, const std::string& subjec
   std::map<std::string, Candidate> levels;
   Candidate launch, special;
   for (const Ceiling& ceiling : document.ceilings) {
-    const auto skip = [&](const std::string& why) { spec.notes.push_back(ceiling.id + ": " + why); };
+    const auto skip = [&](const std::string& why) { spec.notes.push_back(cat(ceiling.id, ": ", why)); };
     if (ceiling.kind == CeilingKind::Energy) continue;  // energy_of_ceilings()
     if (ceiling.status == CeilingStatus::Impossible || ceiling.status == CeilingStatus::WrongResult) {
-      skip("marked " + spaced(to_string(ceiling.status)));
+      skip(cat("marked ", spaced(to_string(ceiling.status))));
       continue;
     }
     if (!ceiling.value) {
@@ -282,34 +276,29 @@ DeviceSpec device_of(const CeilingsDocument& document, const std::string& subjec
       base::fail(subject, ceiling.id + ": its value is not above 0; expected a rate or time that was measured");
     const bool lower_is_better = ceiling.kind == CeilingKind::Latency;
     const double value = fastest(ceiling, lower_is_better);
-    const Candidate candidate{
-        .mode = ceiling.mode,
-        .quantity = {value, "measured, " + std::string(to_string(ceiling.mode)) + ": " + ceiling.id + " in " + subject +
-                                (value == *ceiling.value ? "" : "; the fastest sample")},
-        .status = ceiling.status};
-
+    const Candidate candidate{.mode = ceiling.mode,
+                              .quantity = {value, cat("measured, ", to_string(ceiling.mode), ": ", ceiling.id, " in ",
+                                                      subject, value == *ceiling.value ? "" : "; the fastest sample")},
+                              .status = ceiling.status};
+    const std::optional<Unit> unit = unit_named(ceiling.unit_type);
+    const std::optional<Precision> type = precision(ceiling.precision);
     switch (ceiling.kind) {
-      case CeilingKind::Compute: {
-        if (ceiling.unit_type == "special") {
-          special.offer(candidate);
-          break;
-        }
+      case CeilingKind::Compute:
         // Below the vector peak, or of no operator's work: not a bound.
-        if (ceiling.unit_type == "scalar" || ceiling.op == "atomic_add") break;
-        const std::optional<Unit> unit = unit_named(ceiling.unit_type);
-        const std::optional<Precision> type = precision(ceiling.precision);
-        if (!unit)
-          skip("unit \"" + ceiling.unit_type + "\" is neither vector nor tensor");
+        if (ceiling.unit_type == "scalar" || (ceiling.op == "atomic_add" && ceiling.unit_type != "special")) break;
+        if (ceiling.unit_type == "special")
+          special.offer(candidate);
+        else if (!unit)
+          skip(cat("unit \"", ceiling.unit_type, "\" is neither vector nor tensor"));
         else if (!type)
           skip("its precision is not known");
         else
           peaks[{*type, *unit, precision(ceiling.accumulate)}].offer(candidate);
         break;
-      }
       case CeilingKind::Bandwidth:
         if (ceiling.level == "pcie") break;  // a link to the host, not a level of memory
         if (level_order(ceiling.level) == kMemoryLevels.size())
-          skip("level \"" + ceiling.level + "\" is none that all traffic passes");
+          skip(cat("level \"", ceiling.level, "\" is none that all traffic passes"));
         else
           levels[ceiling.level].offer(candidate);
         break;
@@ -335,7 +324,7 @@ DeviceSpec device_of(const CeilingsDocument& document, const std::string& subjec
   spec.peaks.reserve(peaks.size());
   for (auto& [key, candidate] : peaks) {
     const auto& [type, unit, accumulate] = key;
-    caution(std::string(to_string(type)) + " " + std::string(to_string(unit)) + " peak", candidate);
+    caution(cat(to_string(type), " ", to_string(unit), " peak"), candidate);
     spec.peaks.push_back({type, unit, accumulate, std::move(candidate.quantity)});
   }
   const Quantity unknown{std::nullopt, "not measured"};
@@ -343,20 +332,17 @@ DeviceSpec device_of(const CeilingsDocument& document, const std::string& subjec
   const auto stated = [&](const char* section, const base::Settings& settings, const char* key) -> Quantity {
     const auto found = settings.find(key);
     const bool is_stated = document.kind != "cpu" || std::string_view(key) == "memory_bytes";
-    if (!is_stated || found == settings.end() || std::holds_alternative<std::monostate>(found->second))
-      return unknown;
+    if (!is_stated || found == settings.end() || std::holds_alternative<std::monostate>(found->second)) return unknown;
     constexpr double kMost = 1e15;
-    double number = 0;
-    if (const auto* whole = std::get_if<std::int64_t>(&found->second)) number = static_cast<double>(*whole);
-    if (const auto* real = std::get_if<double>(&found->second)) number = *real;
+    const double number = number_of(settings, key).value_or(0);
     if (!(number > 0 && number < kMost))
-      base::fail(subject + "." + section + "." + key, "expected a number above 0, at most 1e15, found \"" +
-                                                          base::setting_text(found->second) + "\"");
-    return {number, std::string(key) + " of the " + section + " in " + subject};
+      base::fail(cat(subject, ".", section, ".", key),
+                 cat("expected a number above 0, at most 1e15, found \"", base::setting_text(found->second), "\""));
+    return {number, cat(key, " of the ", section, " in ", subject)};
   };
   for (const std::string_view name : kMemoryLevels)
     if (const auto found = levels.find(std::string(name)); found != levels.end()) {
-      caution(std::string(name) + " bandwidth", found->second);
+      caution(cat(name, " bandwidth"), found->second);
       const char* key = name == "dram" ? "memory_bytes" : name == "l2" ? "l2_bytes" : nullptr;
       const Quantity capacity = key == nullptr ? unknown : stated("machine", document.machine, key);
       spec.levels.push_back({std::string(name), std::move(found->second.quantity), capacity, false});
@@ -365,8 +351,7 @@ DeviceSpec device_of(const CeilingsDocument& document, const std::string& subjec
   spec.boost_clock_hz = stated("clocks", document.clocks, "sm_max_hz");
   spec.watts = stated("env", document.env, "power_limit_watts");
   spec.tensor_clock_hz = spec.memory_clock_hz = unknown;
-  if (const auto found = document.machine.find("compute_capability"); found != document.machine.end())
-    if (const auto* capability = std::get_if<std::string>(&found->second)) spec.compute_capability = *capability;
+  spec.compute_capability = text_of(document.machine, "compute_capability");
   if (const auto sheet = device_of_driver(spec.name)) spec.flagship_flops_per_joule = sheet->flagship_flops_per_joule;
   caution("launch overhead", launch);
   caution("special evaluations", special);
