@@ -13,7 +13,6 @@
 #include "pagoda/base/json_writer.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/operators.h"
-#include "schema_json.h"
 
 namespace pagoda::documents {
 namespace {
@@ -110,7 +109,8 @@ using Names = std::set<std::pair<std::string, std::string>>;  // domain and oper
 void add_operators(std::string_view json, std::string_view subject, std::vector<CustomOperator>& operators,
                    Names& names) {
   const base::JsonDocument document = base::parse_json(json, subject, cat("expected schema ", kCustomOperatorsSchema));
-  require_schema(document.root(), kCustomOperatorsSchema);
+  if (const JsonField schema = document.root().at("schema"); schema.text() != kCustomOperatorsSchema)
+    schema.fail(cat("found \"", schema.text(), "\"; expected \"", kCustomOperatorsSchema, "\""));
   read_form(document, [&](Form& form) {
     form.list("operators", Need::Required, [&](Form& each) {
       CustomOperator& stated = operators.emplace_back();

@@ -85,8 +85,6 @@ std::string why_missing(const MetricQuantity& quantity, MetricMode mode, const H
 
 }  // namespace
 
-bool is_peak_metric(std::string_view metric) { return metric.ends_with(".peak_sustained"); }
-
 QuantityName quantity_name(std::string_view id) {
   constexpr std::array<std::pair<std::string_view, QuantityKind>, 3> kPrefixes = {
       {{"bytes.", QuantityKind::Bytes}, {"flops.", QuantityKind::Flops}, {"peak.", QuantityKind::Peak}}};

@@ -48,7 +48,6 @@ JSON_READERS = {
     "lib/documents/device_json.cpp": "asks a form whether a rate states its accumulator",
     "lib/documents/estimate/json.cpp": "rows are read one by one, after the rest of the document",
     "lib/documents/measured.cpp": "kernels are read one by one, after the rest of the document",
-    "lib/documents/schema_json.h": "the schema, which decides who reads the rest",
     "lib/measured/import/kineto_trace.cpp": "a trace of PyTorch",
     "lib/measured/import/ort_profile.cpp": "a profile of ONNX Runtime",
     "lib/measured/import/tensorrt_profile.cpp": "a profile of TensorRT",

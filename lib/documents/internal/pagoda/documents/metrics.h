@@ -125,9 +125,6 @@ struct MetricPlan {
 MetricPlan plan_metrics(const ChipMetrics& chip, MetricMode mode, std::string_view precision = "",
                         const std::function<bool(const std::string&)>& has = {});
 
-// Whether a metric is a constant of the chip.
-bool is_peak_metric(std::string_view metric);
-
 // The quantities that can be computed from `values` (by metric).
 std::map<std::string, double> evaluate_metrics(const ChipMetrics& chip, const std::map<std::string, double>& values);
 
