@@ -12,7 +12,7 @@ namespace {
 
 // --- Attention ---
 
-enum Input { kQuery, kKey, kValue, kMask, kPastKey, kPastValue, kLengths };
+enum Input { kMask = kValue + 1, kPastKey, kPastValue, kLengths };
 enum Output { kResult, kPresentKey, kPresentValue, kScores };
 
 // Sizes of an attention node, whether its tensors have rank 4, [batch, heads, length, size], or 3 with packed heads,

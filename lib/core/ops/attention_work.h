@@ -7,9 +7,12 @@
 #include <cstdint>
 #include <optional>
 
-#include "ops/contrib_parts.h"
+#include "ops/nn_work.h"
 
 namespace pagoda::inline core::ops {
+
+// The first inputs of attention over projected heads.
+enum AttentionInput { kQuery, kKey, kValue };
 
 // Counts are kept doubled, n·(n + 1) instead of half that, so that formulas stay polynomials; half() undoes it.
 Dim half(const Dim& even);

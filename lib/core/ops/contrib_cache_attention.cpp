@@ -42,7 +42,7 @@ Work cache_quantization_work(const OpContext& op, const Dim& row, const Dim& cac
 
 // --- GroupQueryAttention ---
 
-enum GroupInput { kQuery, kKey, kValue, kPastKey, kPastValue, kLengths, kTotal, kCos, kSin, kPositions };
+enum GroupInput { kPastKey = kValue + 1, kPastValue, kLengths, kTotal, kCos, kSin, kPositions };
 enum GroupOption { kScoreBias = kPositions + 1, kSink, kKeyScale, kValueScale, kQueryNorm, kKeyNorm };
 
 Dim new_keys(const OpContext& op) { return dim_of(op, op.has_input(kKey) ? kKey : kQuery, 1); }

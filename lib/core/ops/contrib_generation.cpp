@@ -1,6 +1,6 @@
 // com.microsoft: text generation. The searches contain whole decoders and run them until the sequences end, which
 // depends on the data: they have output shapes but no cost.
-#include "ops/contrib_parts.h"
+#include "ops/nn_work.h"
 
 namespace pagoda::inline core::ops {
 namespace {

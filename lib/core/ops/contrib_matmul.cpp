@@ -1,6 +1,5 @@
-// com.microsoft: matrix products with scaling, transposition and activations fused in, and with weights in 8-bit
-// floating point or packed to a few bits.
-#include "ops/contrib_parts.h"
+// com.microsoft: matrix products with scaling, transposition and activations fused in, with weights in 8-bit floating
+// point or packed to a few bits, and in 8-bit integers.
 #include "ops/product.h"
 
 namespace pagoda::inline core::ops {
@@ -58,13 +57,9 @@ OpCost cost_gemm_float8(const OpContext& op) {
          fused_activation_work(op);
 }
 
-Shape gemm_fast_gelu_shape(OpContext& op) { return product_of(op, op.shape(0), op.shape(1)).output(); }
-
 OpCost cost_gemm_fast_gelu(const OpContext& op) {
-  return op.streamed() +
-         Work{.arith = when(op.has_input(2), op.output_elements(0)),
-              .macs = product_macs(op, op.shape(0), op.shape(1))} +
-         fast_gelu_work() * op.output_elements(0);
+  return op.streamed() + product_work(op, 1) +
+         (Work{.arith = op.has_input(2) ? 1 : 0} + fast_gelu_work()) * op.output_elements(0);
 }
 
 // --- weights packed to a few bits: [… K] × K × N ---
@@ -245,6 +240,69 @@ OpCost cost_router_gate_up(const OpContext& op) {
          swiglu_work(op, op.attribute("limit", 0.0) > 0) * (row_count(op.shape(0)) * gated_columns(op));
 }
 
+// --- products in 8-bit integers, quantised beforehand or at run time ---
+
+// The work besides the products of matrices in integers: subtracting the zero points of both operands, once per
+// element; combining both scales, once per element of B's scale.
+Work scaled_product_work(const OpContext& op, int b, int b_scale, int a_zero_point, int b_zero_point) {
+  return zero_point_work(op, 0, a_zero_point) + zero_point_work(op, b, b_zero_point) +
+         Work{.arith = op.has_input(b_scale) ? op.elements(b_scale) : Dim(0)};
+}
+
+// --- MatMulIntegerToFloat: A, B, scales, zero points, bias ---
+
+OpCost cost_to_float(const OpContext& op) {
+  const Dim outputs = op.output_elements(0);
+  return int8_cost(op) + product_work(op, 1) + scaled_product_work(op, 1, 3, 4, 5) +
+         Work{.arith = outputs + when(op.has_input(6), outputs)};
+}
+
+// --- DynamicQuantizeMatMul: A in floating point, B, scale, zero point, bias ---
+
+OpCost cost_dynamic_matmul(const OpContext& op) {
+  const Dim outputs = op.output_elements(0);
+  const Dim shifts = op.elements(0);  // by A's zero point
+  return int8_cost(op) + product_work(op, 1) + dynamic_quantize_work(op.elements(0), 1) +
+         scaled_product_work(op, 1, 2, -1, 3) + Work{.arith = shifts + outputs + when(op.has_input(4), outputs)};
+}
+
+// --- MatMulInteger16 ---
+
+void infer_integer16(OpContext& op) {
+  const bool is_signed = op.element(0) == ElementType::Int16 || op.element(1) == ElementType::Int16;
+  if (is_signed) return shaped_as<product_shape<1>, ElementType::Int32>(op);
+  shaped_as<product_shape<1>, ElementType::Uint32>(op);
+}
+
+OpCost cost_integer16(const OpContext& op) { return op.streamed() + product_work(op, 1); }
+
+// --- QGemm: A, scale, zero point, B, scale, zero point, C, scale and zero point of Y ---
+
+void infer_q_gemm(OpContext& op) {
+  const ElementType element = op.has_input(8) ? op.element(8) : ElementType::Float32;
+  infer_gemm_output(op, 0, 3, 6, element);
+}
+
+// The combined scale takes a multiplication per element of B's scale, one more for alpha ≠ 1, one for a quantised Y.
+OpCost cost_q_gemm(const OpContext& op) {
+  const Dim outputs = op.output_elements(0);
+  const bool quantizes = op.has_input(7);
+  const int scalings = (op.attribute("alpha", 1.0) != 1.0 ? 1 : 0) + (quantizes ? 1 : 0);
+  return int8_cost(op) + scaled_product_work(op, 3, 4, 2, 5) +
+         Work{.arith = scalings * op.elements(4) + when(op.has_input(6), outputs),
+              .macs = outputs * gemm_sizes(op, 0, 3).inner()} +
+         (quantizes ? quantize_work() : Work{.arith = 1}) * outputs;
+}
+
+// --- QOrderedMatMul: A, scale, B, scale, scale of Y, bias, C, scale of C ---
+
+// The scales are combined per element of B's scale (2); per output element scale, bias, C (mul, add), round, 2 clamps.
+OpCost cost_q_ordered_matmul(const OpContext& op) {
+  const int additions = (op.has_input(5) ? 1 : 0) + (op.has_input(6) ? 2 : 0);
+  return int8_cost(op) + product_work(op, 2) + Work{.arith = 2 * op.elements(3)} +
+         Work{.arith = 4 + additions, .comparisons = 3} * op.output_elements(0);
+}
+
 // --- Inverse ---
 
 void infer_inverse(OpContext& op) {
@@ -265,21 +323,26 @@ OpCost cost_inverse(const OpContext& op) {
 // clang-format off
 constexpr OpRule kContribMatmulRules[] = {
     // op                   infer                          cost                    fold     cost in words
+    {"DynamicQuantizeMatMul", shaped<product_shape<1>>,      cost_dynamic_matmul,    nullptr, "K macs, scale, bias per output element; quantise (7), zero point per element of A", kOtherProduct},
     {"FusedGemm",           infer_fused_gemm,              cost_fused_gemm,        nullptr, "K macs, bias add, activation / output element; 1 mul per element scaled by alpha or beta ≠ 1", kMatrixProduct.with(Gradient::Unmodelled)},
     {"FusedMatMul",         shaped<fused_matmul_shape>,    cost_fused_matmul,      nullptr, "K macs / output element; 1 mul for alpha ≠ 1", kMatrixProducts.reads({WeightUse::Weight, WeightUse::Weight})},
     {"FusedMatMulActivation", shaped<fused_matmul_shape>,  cost_matmul_activation, nullptr, "as FusedMatMul, then the activation / output element", kMatrixProducts.with(Gradient::Unmodelled)},
-    {"GemmFastGelu",        shaped<gemm_fast_gelu_shape>,  cost_gemm_fast_gelu,    nullptr, "K macs, bias add, 5 mul, 2 add, tanh / output element", kMatrixProduct.with(Gradient::Unmodelled)},
+    {"GemmFastGelu",        shaped<product_shape<1>>,      cost_gemm_fast_gelu,    nullptr, "K macs, bias add, 5 mul, 2 add, tanh / output element", kMatrixProduct.with(Gradient::Unmodelled)},
     {"GemmFloat8",          infer_gemm_float8,             cost_gemm_float8,       nullptr, "K macs, scales, bias add, activation / output element", kOtherProduct},
     {"Inverse",             infer_inverse,                 cost_inverse,           nullptr, "Gauss–Jordan: n(2n² − 2n + 1), n(n − 1)/2 comparisons per matrix", kOther.with(Gradient::Unmodelled)},
     {"MatMulBlockQuantizedFp4Weight", shaped<block_float_shape<2>>, cost_block_fp4, nullptr, "K·N macs per row, 1 mul per weight and per block scale, bias add", kOtherProduct},
     {"MatMulBlockQuantizedFp8Weight", shaped<block_float_shape<1>>, cost_block_fp8, nullptr, "K·N macs per row, 1 mul per weight, div and mul per element of A with a scale, bias add", kOtherProduct},
     {"MatMulBnb4",          shaped<bnb4_shape>,            cost_bnb4,              nullptr, "K·N macs per row, 1 mul per weight", kOtherProduct},
     {"MatMulFpQ4",          shaped<fp_q4_shape>,           cost_fp_q4,             nullptr, "K·N macs per row, sub and mul per weight", kOtherProduct},
+    {"MatMulInteger16",     infer_integer16,               cost_integer16,         nullptr, "K macs per output element", kOtherProduct},
+    {"MatMulIntegerToFloat", shaped<product_shape<1>, 2>,   cost_to_float,          nullptr, "K macs, scale, bias per output element; zero points per operand element", kOtherProduct},
     {"MatMulNBits",         shaped<nbits_shape>,           cost_nbits,             nullptr, "K·N macs per row, sub and mul per weight, bias add", kOtherProduct.reads({{}, {}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
     {"MatMulNBitsMlp",      infer_nbits_mlp,               cost_nbits_mlp,         nullptr, "2·K·N macs per row, sub and mul per weight, norm, biases, activation, mul", kOtherProduct},
     {"MatMulNBitsQLoRA",    shaped<k_by_n_shape>,          cost_nbits_lora,        nullptr, "K·N macs, with an adapter of rank R also R·(K + N), per row; sub and mul per weight; add per output element", kOtherProduct},
     {"MatMulNBitsQkv",      infer_nbits_qkv,               cost_nbits_qkv,         nullptr, "K·(Nq + 2·Nkv) macs per row, sub and mul per weight, norm, biases", kOtherProduct},
     {"MatMulPacked",        shaped<packed_product_shape>,  cost_packed_product,    nullptr, "K·N macs per row, 1 mul per weight, activation", kOtherProduct},
+    {"QGemm",               infer_q_gemm,                  cost_q_gemm,            nullptr, "K macs, bias, scale or quantise (5) per output element; zero points per operand element", kOtherProduct},
+    {"QOrderedMatMul",      shaped<product_shape<2>>,      cost_q_ordered_matmul,  nullptr, "K macs, scale, bias, C, round, 2 clamps per output element", kOtherProduct},
     {"RouterGateUpProj",    infer_router_gate_up,          cost_router_gate_up,    nullptr, "K macs per column of W and row; SwiGLU (2 mul, sigmoid) per gate", kOtherProduct},
     {"SparseToDenseMatMul", shaped<fused_matmul_shape, 1>, cost_sparse_matmul,     nullptr, "not known: the number of stored elements is data", kOtherProduct},
     {"TransposeMatMul",     shaped<fused_matmul_shape>,    cost_fused_matmul,      nullptr, "as FusedMatMul", kMatrixProducts.with(Gradient::Unmodelled)},

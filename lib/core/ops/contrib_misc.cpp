@@ -1,7 +1,7 @@
 // com.microsoft: operators that fit no other family: gathers of quantised tables, crops, Fourier transforms, distances,
 // hashes, text, and nodes whose contents are opaque.
-#include "ops/contrib_parts.h"
 #include "ops/fold.h"
+#include "ops/nn_work.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -65,8 +65,7 @@ void infer_gather_packed(OpContext& op) {
 // A product with its block's scale per element, whatever the format.
 OpCost cost_gather_packed(const OpContext& op) {
   const Dim picked = min(op.elements(0), op.elements(1) * dim_of(op, 0, 1));
-  return in_precision(op.output(0).element, reading(op.streamed({1}), 0, picked)) +
-         Work{.arith = op.output_elements(0)};
+  return in_precision(op.output(0).element, cost_reading(op, {1}, picked)) + Work{.arith = op.output_elements(0)};
 }
 
 // weight [rows, width], indices → […, width].
@@ -75,9 +74,7 @@ Shape embedding_shape(OpContext& op) {
   return appended(op.shape(1), {dim_of(op, 0, 1)});
 }
 
-OpCost cost_embedding(const OpContext& op) {
-  return reading(op.streamed({1}), 0, min(op.output_bytes(0), op.input_bytes(0)));
-}
+OpCost cost_embedding(const OpContext& op) { return cost_reading(op, {1}, min(op.output_bytes(0), op.input_bytes(0))); }
 
 // --- CropAndResize: X [N, C, H, W], rois [R, 4], batch_indices [R], crop_size [2] ---
 
@@ -97,7 +94,7 @@ OpCost cost_crop(const OpContext& op) {
   const Interpolation mode = interpolation(op, "bilinear");
   const Shape& output = op.output_shape(0);
   const Dim taps = min(op.elements(0), op.output_elements(0) * sample_taps(mode, 2));
-  return reading(op.streamed({1, 2}), 0, byte_size(taps, op.element(0))) +
+  return cost_reading(op, {1, 2}, byte_size(taps, op.element(0))) +
          (Work{.arith = 2} + axis_weights_work(mode)) * (output[0] * (output[2] + output[3])) +
          weight_products_work(mode, 2) * (output[0] * output[2] * output[3]) +
          sample_work(mode, 2) * op.output_elements(0);
@@ -233,7 +230,7 @@ OpCost cost_pad(const OpContext& op) {
     const Dim& size = op.shape(0)[i];
     kept *= pads[i] ? max(size + min(pads[i]->first, 0) + min(pads[i]->second, 0), 0) : size;
   }
-  return reading(op.streamed({}), 0, byte_size(kept, op.element(0)));
+  return cost_reading(op, {}, byte_size(kept, op.element(0)));
 }
 
 // The length of a Range without a step, which defaults to 1; otherwise Range is as in ai.onnx.

@@ -2,7 +2,7 @@
 // min(experts, tokens·k) experts are read, which is exact for one token.
 #include <array>
 
-#include "ops/contrib_parts.h"
+#include "ops/nn_work.h"
 
 namespace pagoda::inline core::ops {
 namespace {

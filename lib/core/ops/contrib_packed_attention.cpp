@@ -84,7 +84,7 @@ void infer_remove_padding(OpContext& op) {
 }
 
 // Reads only the tokens that it keeps.
-OpCost cost_remove_padding(const OpContext& op) { return reading(op.streamed({1}), 0, op.output_bytes(0)); }
+OpCost cost_remove_padding(const OpContext& op) { return cost_reading(op, {1}, op.output_bytes(0)); }
 
 // tokens [T, H], offsets [B, S] → [B, S, H].
 Shape restore_padding_shape(OpContext& op) {

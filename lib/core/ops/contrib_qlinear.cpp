@@ -1,7 +1,7 @@
 // com.microsoft: element-wise operators, softmax and reductions on 8-bit integers with their scales, and plain
 // quantisation. Work follows the definition: dequantise, compute and quantise each element. An engine that looks up
 // results in a table of 256 does less.
-#include "ops/contrib_parts.h"
+#include "ops/nn_work.h"
 
 namespace pagoda::inline core::ops {
 namespace {

@@ -54,7 +54,7 @@ OpCost cost_delta_replay(const OpContext& op) {
 
 // --- Mamba2Verify: projection [R, gate, x, B, C, dt] of one sequence; snapshots of its states after each token ---
 
-constexpr int kProjection = 0, kConvState = 1, kDeltaState = 2;
+constexpr int kProjected = 0, kConvState = 1, kDeltaState = 2;
 
 struct MambaSizes {
   Dim tokens, slots, heads, head_size, state_size, groups;
@@ -66,7 +66,7 @@ struct MambaSizes {
 
 MambaSizes mamba_sizes(const OpContext& op) {
   const Shape& state = shape_of(op, kDeltaState, 4);
-  return {.tokens = dim_of(op, kProjection, 0),
+  return {.tokens = dim_of(op, kProjected, 0),
           .slots = state[0],
           .heads = positive_attribute(op, "heads"),
           .head_size = state[3],
@@ -75,18 +75,18 @@ MambaSizes mamba_sizes(const OpContext& op) {
 }
 
 void infer_mamba(OpContext& op) {
-  for (const int output : {0, 1, 3}) set_element(op, output, op.element(kProjection));
+  for (const int output : {0, 1, 3}) set_element(op, output, op.element(kProjected));
   for (const int output : {2, 4}) set_element(op, output, ElementType::Float32);
-  expect_rank(op, kProjection, 2);
+  expect_rank(op, kProjected, 2);
   expect_rank(op, kConvState, 3);
   const MambaSizes sizes = mamba_sizes(op);
-  expect_dim(op, kProjection, 1, sizes.inner() + sizes.channels() + sizes.heads, "width of the projection");
+  expect_dim(op, kProjected, 1, sizes.inner() + sizes.channels() + sizes.heads, "width of the projection");
   expect_dim(op, kConvState, 1, sizes.channels(), "channels of the convolution's state");
   expect_dim(op, kDeltaState, 1, sizes.heads, "heads of the state");
-  op.set_output(0, op.element(kProjection), {sizes.tokens, sizes.inner()});
+  op.set_output(0, op.element(kProjected), {sizes.tokens, sizes.inner()});
   op.set_output(1, op.input(kConvState));
   op.set_output(2, op.input(kDeltaState));
-  op.set_output(3, op.element(kProjection), {sizes.tokens, sizes.channels()});
+  op.set_output(3, op.element(kProjected), {sizes.tokens, sizes.channels()});
   op.set_output(4, ElementType::Float32, {sizes.tokens, sizes.inner()});
 }
 

@@ -117,7 +117,7 @@ OpCost cost_linear(const OpContext& op) {
 
 // --- GatedDeltaNet: query [tokens, Hq, Dk], or [B, S, Hq, Dk], or Q, K and V packed ---
 
-enum DeltaInput { kQuery, kKey, kValue, kOffsets, kDecay, kBeta, kState, kDecayLog, kDecayBias, kCaptured };
+enum DeltaInput { kOffsets = kValue + 1, kDecay, kBeta, kState, kDecayLog, kDecayBias, kCaptured };
 
 struct DeltaSizes {
   Shape tokens;  // one axis, or batch and sequence

@@ -57,13 +57,6 @@ Layout weight_layout(const OpContext& op, int w, const Image& image, Layout layo
   return is_last ? Layout::ChannelsLast : Layout::ChannelsFirst;
 }
 
-OpCost qlinear_cost(const OpContext& op, const Dim& macs) {
-  const Dim outputs = op.output_elements(0);
-  const Dim operands = op.elements(0) + op.elements(3) + 2 * op.elements(4);
-  return int8_cost(op) + Work{.arith = operands + when(op.has_input(8), outputs), .macs = macs} +
-         quantize_work() * outputs;
-}
-
 // Every input element is multiplied by every tap of its group: input elements × M/group × kernel volume.
 Dim transposed_macs(const OpContext& op, int w, Layout layout) {
   const std::size_t axes = image_of(op, 0, layout).spatial.size();

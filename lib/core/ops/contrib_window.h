@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ops/contrib_parts.h"
+#include "ops/nn_work.h"
 
 namespace pagoda::inline core::ops {
 
@@ -45,9 +45,7 @@ Image pooled(const OpContext& op, Layout layout);
 OpCost conv_cost(const OpContext& op, Layout layout);
 // The bias is input `bias`.
 OpCost conv_transpose_cost(const OpContext& op, Layout layout, int bias);
-// X, W, Y and bias in integers: x, scale, zero point, w, scale, zero point, scale and zero point of y, bias. Zero
-// points are subtracted from both operands. The combined scale takes a multiplication and a division per element of w's
-// scale. Outputs are scaled, rounded, shifted by the zero point and clamped at both ends.
+// See qlinear_cost().
 OpCost qlinear_conv_cost(const OpContext& op, Layout layout);
 OpCost qlinear_conv_transpose_cost(const OpContext& op, Layout layout);
 

@@ -8,10 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/families.h"
 #include "ops/rule_parts.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

@@ -1,10 +1,6 @@
 // Operators on several tensors, element by element with broadcasting: arithmetic, comparisons, logic, selection.
-#include "ops/families.h"
 #include "ops/fold.h"
 #include "ops/nn_work.h"
-#include "ops/rule_parts.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

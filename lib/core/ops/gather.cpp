@@ -5,12 +5,9 @@
 #include <numeric>
 #include <set>
 
-#include "ops/contrib_parts.h"
-#include "ops/families.h"
 #include "ops/fixed_sizes.h"
 #include "ops/fold.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
+#include "ops/nn_work.h"
 
 namespace pagoda::inline core::ops {
 namespace {

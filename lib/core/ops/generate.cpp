@@ -1,11 +1,8 @@
 // Operators that make tensors from attributes, shapes and random numbers.
 #include <cmath>
 
-#include "ops/families.h"
 #include "ops/fold.h"
 #include "ops/rule_parts.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

@@ -1,8 +1,5 @@
 // Classification losses. scores [N, C, d…], labels [N, d…]: a loss per label, then possibly their sum or mean.
 #include "ops/nn_work.h"
-#include "ops/op_rule.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

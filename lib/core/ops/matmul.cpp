@@ -1,48 +1,85 @@
 // Matrix products and determinants.
-
-#include "ops/families.h"
 #include "ops/product.h"
-#include "ops/rule_parts.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
-namespace {
 
-// --- numpy.matmul ---
-
-void infer_product(OpContext& op, int a, int b, ElementType element) {
-  if (!op.has_shape(a) || !op.has_shape(b)) {
-    static_cast<void>(op.input(a)), static_cast<void>(op.input(b));
-    return set_element(op, 0, element);
-  }
-  op.set_output(0, element, product_of(op, op.shape(a), op.shape(b)).output());
+Shape Product::output() const {
+  Shape shape = batch;
+  if (has_rows) shape.push_back(rows);
+  if (has_columns) shape.push_back(columns);
+  return shape;
 }
 
-void infer_matmul(OpContext& op) { infer_product(op, 0, 1, op.element(0)); }
-void infer_matmul_integer(OpContext& op) { infer_product(op, 0, 1, ElementType::Int32); }
-void infer_qlinear_matmul(OpContext& op) { infer_product(op, 0, 3, op.element(7)); }
+Product product_of(OpContext& op, const Shape& left, const Shape& right) {
+  if (left.empty() || right.empty()) op.fail("an operand is a scalar");
+  Product product;
+  product.has_rows = left.size() > 1;
+  product.has_columns = right.size() > 1;
+  product.inner = op.unify(left.back(), product.has_columns ? right[right.size() - 2] : right.back(), "inner dims");
+  if (product.has_rows) product.rows = left[left.size() - 2];
+  if (product.has_columns) product.columns = right.back();
+  const auto batch = [](const Shape& shape) { return Shape(shape.begin(), shape.end() - (shape.size() > 1 ? 2 : 1)); };
+  product.batch = op.broadcast(batch(left), batch(right));
+  return product;
+}
 
-// Every output element is the sum of `inner` products.
-Dim macs(const OpContext& op, int a, int b) { return product_macs(op, op.shape(a), op.shape(b)); }
+Dim product_macs(const OpContext& op, const Shape& left, const Shape& right) {
+  const Dim& other = right.size() > 1 ? right[right.size() - 2] : right.back();
+  // If only one side is a constant, inference found both to be equal to it.
+  return op.output_elements(0) * (other.is_constant() ? other : left.back());
+}
 
-OpCost cost_matmul(const OpContext& op) { return with_macs(macs(op, 0, 1), op.streamed()); }
+GemmSizes gemm_sizes(const OpContext& op, int a, int b) {
+  if (op.rank(a) != 2 || op.rank(b) != 2)
+    op.fail(cat("A and B have ranks ", op.rank(a), " and ", op.rank(b), ", expected 2"));
+  const bool trans_a = op.attribute("transA", std::int64_t{0}) != 0;
+  const bool trans_b = op.attribute("transB", std::int64_t{0}) != 0;
+  const Shape& left = op.shape(a);
+  const Shape& right = op.shape(b);
+  return {left[trans_a ? 1 : 0], left[trans_a ? 0 : 1], right[trans_b ? 1 : 0], right[trans_b ? 0 : 1]};
+}
 
-// (A − a_zero_point)·(B − b_zero_point): one subtraction per element of each operand that has a zero point.
-OpCost cost_matmul_integer(const OpContext& op) {
-  OpCost cost = in_precision(ElementType::Int8, cost_matmul(op));
-  if (op.has_input(2)) cost.arith += op.elements(0);
-  if (op.has_input(3)) cost.arith += op.elements(1);
+void infer_gemm_output(OpContext& op, int a, int b, int c, ElementType element) {
+  op.set_output(0, {.element = element, .shape = std::nullopt});
+  const GemmSizes sizes = gemm_sizes(op, a, b);
+  op.unify(sizes.inner_a, sizes.inner_b, "inner dims");
+  Shape output = {sizes.rows, sizes.columns};
+  if (op.has_shape(c)) {
+    const Shape& bias = op.shape(c);
+    if (bias.size() > 2) op.fail(cat("C has rank ", bias.size(), ", expected 2 at most"));
+    for (std::size_t i = 0; i < bias.size(); ++i) {
+      Dim& dim = output[output.size() - bias.size() + i];
+      if (bias[i] != Dim(1)) dim = op.unify(dim, bias[i], "dims of C and the product");
+    }
+  }
+  op.set_output(0, element, std::move(output));
+}
+
+OpCost gemm_cost(const OpContext& op, double default_beta) {
+  const double beta = op.attribute("beta", default_beta);
+  const bool has_bias = op.has_input(2) && beta != 0;
+  std::vector<int> read;
+  for (int i = 0; i < op.input_count(); ++i)
+    if (i != 2 || has_bias) read.push_back(i);
+  OpCost cost = op.streamed(read);
+  const Dim outputs = op.output_elements(0);
+  cost.macs = outputs * gemm_sizes(op, 0, 1).inner();
+  if (op.attribute("alpha", 1.0) != 1.0) cost.arith += outputs;
+  if (has_bias) cost.arith += outputs;
+  if (has_bias && beta != 1.0) cost.arith += op.elements(2);
   return cost;
 }
 
-// As MatMulInteger, then per output element: multiply by a_scale·b_scale/y_scale, round, add the zero point, clamp at
-// both ends. The combined scale is a multiplication and a division per element of b_scale.
-OpCost cost_qlinear_matmul(const OpContext& op) {
-  const Dim outputs = op.output_elements(0);
-  return with_macs(macs(op, 0, 3), in_precision(ElementType::Int8, op.streamed())) +
-         Work{.arith = op.elements(0) + op.elements(3) + 2 * op.elements(4) + 5 * outputs, .comparisons = 3 * outputs};
+namespace {
+
+OpCost cost_matmul(const OpContext& op) { return op.streamed() + product_work(op, 1); }
+
+// (A − a_zero_point)·(B − b_zero_point): one subtraction per element of each operand that has a zero point.
+OpCost cost_matmul_integer(const OpContext& op) {
+  return int8_cost(op) + product_work(op, 1) + zero_point_work(op, 0, 2) + zero_point_work(op, 1, 3);
 }
+
+OpCost cost_qlinear_matmul(const OpContext& op) { return qlinear_cost(op, product_work(op, 3).macs); }
 
 // --- Gemm: α·A′·B′ + β·C with matrices that may be given transposed ---
 
@@ -80,12 +117,12 @@ OpCost cost_det(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kMatmulRules[] = {
-    // op               infer                 cost                 fold     cost in words
-    {"Det",             infer_det,            cost_det,            nullptr, "LU with pivoting: n(n−1)/2 comparisons and div, n(n−1)(2n−1)/6 mul and sub, n − 1 mul per matrix", kOther.with(Gradient::Unmodelled)},
-    {"Gemm",            infer_gemm,           cost_gemm,           nullptr, "K macs, 1 bias add / output element; 1 mul per element scaled by alpha or beta ≠ 1", kMatrixProduct.reads({WeightUse::Weight, WeightUse::Weight, WeightUse::Additive})},
-    {"MatMul",          infer_matmul,         cost_matmul,         nullptr, "K macs / output element", kMatrixProducts.reads({WeightUse::Weight, WeightUse::Weight})},
-    {"MatMulInteger",   infer_matmul_integer, cost_matmul_integer, nullptr, "K macs / output element; 1 sub per operand element with a zero point", kMatrixProducts.with(ProductForm::Integers).with(Gradient::Integers).reads({{}, {}, WeightUse::ZeroPoint, WeightUse::ZeroPoint})},
-    {"QLinearMatMul",   infer_qlinear_matmul, cost_qlinear_matmul, nullptr, "as MatMulInteger; scale, round, zero point, 2 clamps / output element", kMatrixProducts.with(ProductForm::Integers).with(Gradient::Integers).reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint, {}, WeightUse::QuantScale, WeightUse::ZeroPoint, WeightUse::QuantScale, WeightUse::ZeroPoint})},
+    // op               infer                     cost                 fold     cost in words
+    {"Det",             infer_det,                cost_det,            nullptr, "LU with pivoting: n(n−1)/2 comparisons and div, n(n−1)(2n−1)/6 mul and sub, n − 1 mul per matrix", kOther.with(Gradient::Unmodelled)},
+    {"Gemm",            infer_gemm,               cost_gemm,           nullptr, "K macs, 1 bias add / output element; 1 mul per element scaled by alpha or beta ≠ 1", kMatrixProduct.reads({WeightUse::Weight, WeightUse::Weight, WeightUse::Additive})},
+    {"MatMul",          shaped<product_shape<1>>, cost_matmul,         nullptr, "K macs / output element", kMatrixProducts.reads({WeightUse::Weight, WeightUse::Weight})},
+    {"MatMulInteger",   shaped_as<product_shape<1>, ElementType::Int32>, cost_matmul_integer, nullptr, "K macs / output element; 1 sub per operand element with a zero point", kMatrixProducts.with(ProductForm::Integers).with(Gradient::Integers).reads({{}, {}, WeightUse::ZeroPoint, WeightUse::ZeroPoint})},
+    {"QLinearMatMul",   shaped<product_shape<3>, 7>, cost_qlinear_matmul, nullptr, "as MatMulInteger; scale, round, zero point, 2 clamps / output element", kMatrixProducts.with(ProductForm::Integers).with(Gradient::Integers).reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint, {}, WeightUse::QuantScale, WeightUse::ZeroPoint, WeightUse::QuantScale, WeightUse::ZeroPoint})},
 };
 // clang-format on
 static_assert(well_formed(kMatmulRules));

@@ -3,12 +3,8 @@
 // fixed width.
 #include <array>
 
-#include "ops/contrib_parts.h"
-#include "ops/families.h"
-#include "ops/rule_parts.h"
-#include "ops/shape_math.h"
+#include "ops/nn_work.h"
 #include "ops/tree_depth.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -210,7 +206,7 @@ void infer_linear_classifier(OpContext& op) {
 // A mac per row and coefficient.
 OpCost cost_linear(const OpContext& op, std::size_t intercepts) {
   const std::size_t coefficients = list_length(op, "coefficients");
-  OpCost cost = with_macs(table_of(op).rows * coefficients, in_precision(ElementType::Float32, op.streamed()));
+  OpCost cost = in_precision(ElementType::Float32, op.streamed()) + Work{.macs = table_of(op).rows * coefficients};
   cost.read(PartMoved::kAttributes, kRealBytes * (coefficients + intercepts));
   return cost;
 }
@@ -244,7 +240,7 @@ OpCost kernel_cost(const OpContext& op, const Dim& vectors) {
   const Table table = table_of(op);
   const std::string_view kernel = op.attribute("kernel_type", "LINEAR");
   const Dim pairs = table.rows * vectors;
-  OpCost cost = with_macs(pairs * table.features, in_precision(ElementType::Float32, op.streamed()));
+  OpCost cost = in_precision(ElementType::Float32, op.streamed()) + Work{.macs = pairs * table.features};
   if (kernel == "POLY" || kernel == "SIGMOID") {
     cost += Work{.arith = 2, .special = 1} * pairs;
   } else if (kernel == "RBF") {

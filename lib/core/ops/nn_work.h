@@ -10,16 +10,6 @@
 
 namespace pagoda::inline core::ops {
 
-// `count` under a condition, else 0.
-inline Dim when(bool condition, const Dim& count) { return condition ? count : Dim(0); }
-// As `infer` of a row: output 0 has the element type of input `Element` and the shape ShapeOf(op). The type is set
-// first: it stays when the rule ends early.
-template <Shape (*ShapeOf)(OpContext&), int Element = 0>
-void shaped(OpContext& op) {
-  set_element(op, 0, op.element(Element));
-  op.set_output(0, op.element(Element), ShapeOf(op));
-}
-
 // Softmax per element: compare with the running maximum, subtract it, exp, add to the sum, divide.
 inline const Work softmax_work() { return {.arith = 4, .special = 1, .comparisons = 1}; }
 
@@ -101,5 +91,58 @@ inline OpCost grid_sample_cost(const OpContext& op, const Dim& locations) {
   return cost_reading(op, {1}, byte_size(taps_read, op.element(0))) + per_axis * (locations * axes) +
          weight_products_work(mode, axes) * locations + sample_work(mode, axes) * op.output_elements(0);
 }
+
+// --- work per element ---
+
+// Divide, round, add the zero point if there is one, clamp at both ends.
+inline Work quantize_work(bool has_zero_point = true) { return {.arith = has_zero_point ? 5 : 4, .comparisons = 3}; }
+// (x − zero point)·scale.
+inline Work dequantize_work() { return {.arith = 2}; }
+// The subtraction of a zero point, if there is one, from every element of an operand.
+inline Work zero_point_work(const OpContext& op, int operand, int zero_point) {
+  return {.arith = op.has_input(zero_point) ? op.elements(operand) : Dim(0)};
+}
+// Quantising with a range found at run time. Per element: min, max, then as quantize_work(). Per tensor: extend the
+// range to 0 (2 comparisons), scale (sub, div), zero point (div, sub, 2 clamps, round).
+inline Work dynamic_quantize_work(const Dim& elements, const Dim& tensors) {
+  return {.arith = 7 * elements + 9 * tensors, .comparisons = 5 * elements + 5 * tensors};
+}
+// Of A, scale, zero point, B, scale, zero point, scale and zero point of Y, and a bias: zero points are subtracted from
+// both operands. The combined scale takes a multiplication and a division per element of B's scale. Outputs are scaled,
+// rounded, shifted by the zero point and clamped at both ends.
+OpCost qlinear_cost(const OpContext& op, const Dim& macs);
+// To symmetric integers: multiply by the combined scale, round, clamp at both ends.
+inline Work requantize_work() { return {.arith = 4, .comparisons = 3}; }
+// x·sigmoid(x).
+inline Work silu_work() { return {.arith = 1, .special = 1}; }
+// 0.5·x·(1 + erf(x/√2)): 3 multiplications, 1 addition.
+inline Work gelu_work() { return {.arith = 4, .special = 1}; }
+// 0.5·x·(1 + tanh(x·(a + b·x²))): 5 multiplications, 2 additions.
+inline Work fast_gelu_work() { return {.arith = 7, .special = 1}; }
+// Per element moments (4) and normalise; per row two divisions, ε, rsqrt.
+Work layer_norm_work(const Dim& elements, const Dim& rows);
+// Per element square, add, normalise; per row a division, ε, rsqrt.
+Work rms_norm_work(const Dim& elements, const Dim& rows);
+inline Work scaled_rms_norm_work(const Dim& elements, const Dim& rows) {
+  return rms_norm_work(elements, rows) + Work{.arith = elements};
+}
+
+// G·sigmoid(α·G)·(L + β) with the attributes activation_alpha and activation_beta; clamped, G above and L at both ends.
+Work swiglu_work(const OpContext& op, bool is_clamped);
+// One evaluation of an activation.
+struct Activation {
+  std::string_view name;
+  int arith, special, comparisons;
+  bool is_recurrent;  // an activation of ai.onnx's LSTM, GRU and RNN
+
+  Work work() const { return {arith, special, comparisons}; }
+};
+// Null for a name that ONNX Runtime does not have; the case of letters does not matter.
+const Activation* find_activation(std::string_view name);
+// One evaluation of the activation `name`, as fused into Conv, Gemm or MatMul. Ends the rule for a name that
+// ONNX Runtime does not have.
+Work activation_work(const OpContext& op, std::string_view name);
+// The same for the attribute `activation`, on every element of output 0.
+Work fused_activation_work(const OpContext& op);
 
 }  // namespace pagoda::inline core::ops

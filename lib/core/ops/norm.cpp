@@ -3,9 +3,6 @@
 #include <algorithm>
 
 #include "ops/nn_work.h"
-#include "ops/rule_parts.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

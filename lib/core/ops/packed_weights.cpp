@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "graph/by_operator.h"
-#include "ops/contrib_parts.h"
+#include "ops/rule_parts.h"
 
 namespace pagoda::inline core::ops {
 namespace {

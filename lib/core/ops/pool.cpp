@@ -3,9 +3,6 @@
 
 #include "ops/fixed_sizes.h"
 #include "ops/nn_work.h"
-#include "ops/rule_parts.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

@@ -1,7 +1,7 @@
 // Matrix products of shapes: what MatMul, Gemm, and their fused and quantised forms share.
 #pragma once
 
-#include "ops/op_rule.h"
+#include "ops/nn_work.h"
 
 namespace pagoda::inline core::ops {
 
@@ -18,6 +18,13 @@ Product product_of(OpContext& op, const Shape& left, const Shape& right);
 
 // Output elements × products per element.
 Dim product_macs(const OpContext& op, const Shape& left, const Shape& right);
+
+// As ShapeOf of shaped(), and its work: the product of inputs 0 and B.
+template <int B>
+Shape product_shape(OpContext& op) {
+  return product_of(op, op.shape(0), op.shape(B)).output();
+}
+inline Work product_work(const OpContext& op, int b) { return {.macs = product_macs(op, op.shape(0), op.shape(b))}; }
 
 // Gemm: matrices with transA and transB; C broadcasts to the product.
 struct GemmSizes {

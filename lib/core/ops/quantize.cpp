@@ -1,7 +1,5 @@
 // Quantization: QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear, per tensor, axis or block alike.
 #include "ops/rule_parts.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -50,11 +48,7 @@ void infer_dynamic_quantize(OpContext& op) {
   op.set_output(2, ElementType::Uint8, {});
 }
 
-// Per element: min, max, then as QuantizeLinear. Once: extend the range to 0 (2 comparisons), scale (sub, div), zero
-// point (div, sub, 2 clamps, round).
-OpCost cost_dynamic_quantize(const OpContext& op) {
-  return op.streamed() + Work{.arith = 7 * op.elements(0) + 9, .comparisons = 5 * op.elements(0) + 5};
-}
+OpCost cost_dynamic_quantize(const OpContext& op) { return op.streamed() + dynamic_quantize_work(op.elements(0), 1); }
 
 // clang-format off
 constexpr OpRule kQuantizeRules[] = {

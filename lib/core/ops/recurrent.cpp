@@ -1,13 +1,9 @@
-// LSTM, GRU and RNN. A step of one sequence in one direction multiplies the gates' weights with the input and with the
-// previous state: gates · hidden · (input + hidden) multiply-accumulates, the sum of the two products included; then
-// comes the arithmetic of the cell, per hidden element. Steps are sequence × batch × directions, or the sum of
-// sequence_lens where that is known. W's and R's biases are summed once per run.
-#include <algorithm>
-
+// LSTM, GRU and RNN, and ONNX Runtime's variants of LSTM. A step of one sequence in one direction multiplies the gates'
+// weights with the input and with the previous state: gates · hidden · (input + hidden) multiply-accumulates, the sum
+// of the two products included; then comes the arithmetic of the cell, per hidden element. Steps are sequence × batch ×
+// directions, or the sum of sequence_lens where that is known. W's and R's biases are summed once per run.
 #include "ops/nn_work.h"
-#include "ops/op_rule.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -29,6 +25,20 @@ Dim hidden_size(const OpContext& op) {
   return op.shape(kR)[2];
 }
 
+// Y, by default [S, directions, B, H], and the last states, [directions, B, H].
+void set_recurrent_outputs(OpContext& op, const Dim& hidden) {
+  const Shape& data = op.shape(kX);
+  const Dim direction_count = directions(op);
+  const ElementType element = op.element(kX);
+  if (is_batch_first(op)) {
+    op.set_output(0, element, {data[0], data[1], direction_count, hidden});
+    for (const int output : {1, 2}) op.set_output(output, element, {data[0], direction_count, hidden});
+  } else {
+    op.set_output(0, element, {data[0], direction_count, data[1], hidden});
+    for (const int output : {1, 2}) op.set_output(output, element, {direction_count, data[1], hidden});
+  }
+}
+
 void infer_recurrent(OpContext& op, int gates) {
   for (int i = 0; i < op.output_count(); ++i) set_element(op, i, op.element(kX));
   const Shape& data = op.shape(kX);
@@ -46,16 +56,7 @@ void infer_recurrent(OpContext& op, int gates) {
     else
       hidden = op.unify(hidden, op.shape(kR)[2], "hidden size");
   }
-  const bool batch_first = is_batch_first(op);
-  const Dim& batch = data[batch_first ? 0 : 1];
-  const Dim& length = data[batch_first ? 1 : 0];
-  const ElementType element = op.element(kX);
-  op.set_output(
-      0, element,
-      batch_first ? Shape{batch, length, direction_count, hidden} : Shape{length, direction_count, batch, hidden});
-  const Shape state = batch_first ? Shape{batch, direction_count, hidden} : Shape{direction_count, batch, hidden};
-  op.set_output(1, element, state);
-  op.set_output(2, element, state);
+  set_recurrent_outputs(op, hidden);
 }
 
 void infer_lstm(OpContext& op) { infer_recurrent(op, 4); }
@@ -64,47 +65,21 @@ void infer_rnn(OpContext& op) { infer_recurrent(op, 1); }
 
 // --- activations ---
 
-struct Activation {
-  std::string_view name;
-  int arith, special, comparisons;
-};
+using ActivationWork = Work(const OpContext&, std::string_view name);
 
-// clang-format off
-constexpr Activation kActivations[] = {
-    // name             arith special comparisons
-    {"Affine",          2,    0,      0},  // α·x + β
-    {"Elu",             2,    1,      1},  // comparison, exp, sub; a mul where α is given
-    {"HardSigmoid",     4,    0,      2},  // mul, add, min, max
-    {"LeakyRelu",       2,    0,      1},  // comparison, mul
-    {"Relu",            1,    0,      1},
-    {"ScaledTanh",      2,    1,      0},  // α·tanh(β·x)
-    {"Sigmoid",         0,    1,      0},
-    {"Softplus",        1,    2,      0},  // log(1 + exp(x))
-    {"Softsign",        3,    0,      1},  // x / (1 + |x|)
-    {"Tanh",            0,    1,      0},
-    {"ThresholdedRelu", 1,    0,      1},
-};
-// clang-format on
-
-bool same_name(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
-}
-
-Work activation_work(const OpContext& op, std::string_view name) {
-  for (const Activation& activation : kActivations) {
-    if (!same_name(activation.name, name)) continue;
-    const bool scaled = activation.name == "Elu" && op.has_attribute("activation_alpha");
-    return {.arith = activation.arith + (scaled ? 1 : 0),
-            .special = activation.special,
-            .comparisons = activation.comparisons};
-  }
-  op.fail(cat("activation '", name, "' is not one of ONNX's"));
+// As activation_work(), of the names that ONNX has. α of Elu takes a multiplication where it is given.
+Work onnx_activation_work(const OpContext& op, std::string_view name) {
+  if (base::lower(name) == "affine") return {.arith = 2};  // α·x + β
+  const Activation* activation = find_activation(name);
+  if (activation == nullptr || !activation->is_recurrent) op.fail(cat("activation '", name, "' is not one of ONNX's"));
+  const bool is_unscaled = activation->name == "Elu" && !op.has_attribute("activation_alpha");
+  return activation->work() + Work{.arith = is_unscaled ? -1 : 0};
 }
 
 // Activation f, g or h (index `of`) of every direction, one evaluation each, with the clipping of its input: two
 // comparisons. `defaults` are those of one direction.
-Work activations_work(const OpContext& op, std::initializer_list<std::string_view> defaults, std::size_t of) {
+Work activations_work(const OpContext& op, ActivationWork* work_of, std::initializer_list<std::string_view> defaults,
+                      std::size_t of) {
   const std::size_t per_direction = defaults.size();
   const auto count = static_cast<std::size_t>(directions(op));
   const auto* names = attribute_if<std::vector<std::string>>(op, "activations");
@@ -115,7 +90,7 @@ Work activations_work(const OpContext& op, std::initializer_list<std::string_vie
   Work work;
   for (std::size_t direction = 0; direction < count; ++direction) {
     const std::size_t at = direction * per_direction + of;
-    work = work + activation_work(op, is_stated ? std::string_view((*names)[at]) : defaults.begin()[of]);
+    work = work + work_of(op, is_stated ? std::string_view((*names)[at]) : defaults.begin()[of]);
     if (op.has_attribute("clip")) work = work + Work{.arith = 2, .comparisons = 2};
   }
   return work;
@@ -152,18 +127,21 @@ OpCost cost_gates(const OpContext& op, int gates, int summed) {
 
 // Per hidden element and step: a bias for each of the gates i, o, f, c; f thrice, g, h; C = f·C + i·c (3), H = o·h(C)
 // (1); peepholes a mul and an add for each of i, o, f. Coupled gates are f = 1 − i: one subtraction, no gate f.
-OpCost cost_lstm(const OpContext& op) {
+// `steps`: of one direction.
+Work lstm_cells_work(const OpContext& op, const Dim& steps, const Dim& hidden, ActivationWork* work_of) {
   const bool coupled = op.flag("input_forget");
   const int gates = coupled ? 3 : 4;
-  OpCost cost = cost_gates(op, gates, gates);
-  const Dim cells = step_count(op) * hidden_size(op);  // per direction
-  const auto work = [&](std::size_t of) { return activations_work(op, {"Sigmoid", "Tanh", "Tanh"}, of); };
-  cost += (work(0) * (gates - 1) + work(1) + work(2)) * cells;
-  Dim per_cell = coupled ? 5 : 4;
-  if (op.has_input(kB)) per_cell += gates;
-  if (op.has_input(kPeephole)) per_cell += 2 * (gates - 1);
-  cost.arith += directions(op) * cells * per_cell;
-  return cost;
+  const auto work = [&](std::size_t of) { return activations_work(op, work_of, {"Sigmoid", "Tanh", "Tanh"}, of); };
+  const int biases = op.has_input(kB) ? gates : 0;
+  const int per_cell = (coupled ? 5 : 4) + biases + (op.has_input(kPeephole) ? 2 * (gates - 1) : 0);
+  return ((work(0) * (gates - 1) + work(1) + work(2)) * steps +
+          Work{.arith = directions(op) * (steps * per_cell + biases)}) *
+         hidden;
+}
+
+OpCost cost_lstm(const OpContext& op) {
+  const int gates = op.flag("input_forget") ? 3 : 4;
+  return cost_gates(op, gates, 0) + lstm_cells_work(op, step_count(op), hidden_size(op), onnx_activation_work);
 }
 
 // Per hidden element and step: f twice, g; r·H (1), H = (1 − z)·h + z·H (4); a bias for each of z, r, h. With
@@ -172,7 +150,7 @@ OpCost cost_gru(const OpContext& op) {
   const bool linear_first = op.flag("linear_before_reset");
   OpCost cost = cost_gates(op, 3, linear_first ? 2 : 3);
   const Dim cells = step_count(op) * hidden_size(op);
-  const auto work = [&](std::size_t of) { return activations_work(op, {"Sigmoid", "Tanh"}, of); };
+  const auto work = [&](std::size_t of) { return activations_work(op, onnx_activation_work, {"Sigmoid", "Tanh"}, of); };
   cost += (work(0) * 2 + work(1)) * cells;
   Dim per_cell = linear_first ? 6 : 5;
   if (op.has_input(kB)) per_cell += linear_first ? 4 : 3;
@@ -182,8 +160,62 @@ OpCost cost_gru(const OpContext& op) {
 
 OpCost cost_rnn(const OpContext& op) {
   const Dim cells = step_count(op) * hidden_size(op);
-  return cost_gates(op, 1, 1) + activations_work(op, {"Tanh"}, 0) * cells +
+  return cost_gates(op, 1, 1) + activations_work(op, onnx_activation_work, {"Tanh"}, 0) * cells +
          Work{.arith = op.has_input(kB) ? directions(op) * cells : Dim(0)};
+}
+
+// --- DynamicQuantizeLSTM: W [directions, I, 4·H], R [directions, H, 4·H] ---
+
+void infer_dynamic_lstm(OpContext& op) {
+  expect_rank(op, {1, 2}, 3);
+  const Dim& hidden = dim_of(op, 2, 1);
+  op.unify(dim_of(op, 1, 1), dim_of(op, 0, -1), "input size of X and W");
+  op.unify(dim_of(op, 1, 2), 4 * hidden, "gates × hidden size of W");
+  expect_rank(op, kX, 3);
+  set_recurrent_outputs(op, hidden);
+}
+
+// X is quantised once, the state at every step. Zero points are subtracted once from W and R, and from every quantised
+// element; each of the two products of a gate is scaled.
+OpCost cost_dynamic_lstm(const OpContext& op) {
+  const Shape& data = op.shape(0);
+  const Dim& hidden = dim_of(op, 2, 1);
+  const Dim steps = directions(op) * data[0] * data[1];
+  const Dim states = steps * hidden;
+  const int gates = op.flag("input_forget") ? 3 : 4;
+  return int8_cost(op) + dynamic_quantize_work(op.elements(0), 1) +
+         dynamic_quantize_work(states, directions(op) * data[0]) +
+         Work{.arith = op.elements(0) + states + op.elements(1) + op.elements(2) + 2 * gates * states,
+              .macs = gates * states * (data[2] + hidden)} +
+         lstm_cells_work(op, data[0] * data[1], hidden, activation_work);
+}
+
+// --- AttnLSTM: an LSTM whose input is X and the attention of the previous step ---
+
+enum AttentionLstmInput { kQueryWeight = kPeephole + 1, kMemoryWeight, kVector, kMemory, kMemoryLengths, kLayerWeight };
+
+void infer_attention_lstm(OpContext& op) {
+  expect_rank(op, kR, 3);
+  expect_rank(op, kX, 3);
+  set_recurrent_outputs(op, hidden_size(op));
+}
+
+// Keys once: memory × its weight. Per step: gates over W's own input size (X and attention) and the state; the query's
+// product; per memory position a tanh, its addition, and a product with the vector; softmax; the context; the
+// attention layer. Masked positions count in full.
+OpCost cost_attention_lstm(const OpContext& op) {
+  const Shape& data = shape_of(op, kX, 3);
+  const Shape& memory = shape_of(op, kMemory, 3);
+  const Dim hidden = dim_of(op, kR, 2);
+  const Dim attention = dim_of(op, kVector, -1);
+  const Dim steps = data[0] * data[1];
+  Dim macs = memory[0] * memory[1] * memory[2] * attention;
+  macs += steps * (4 * hidden * (dim_of(op, kW, 2) + hidden) + hidden * attention);
+  if (op.has_input(kLayerWeight)) macs += steps * dim_of(op, kLayerWeight, 1) * dim_of(op, kLayerWeight, 2);
+  const Work per_position =
+      Work{.arith = 1, .special = 1} * attention + softmax_work() + Work{.macs = attention + memory[2]};
+  return op.streamed() + (Work{.macs = macs} + per_position * (steps * memory[1])) * directions(op) +
+         lstm_cells_work(op, steps, hidden, activation_work);
 }
 
 // clang-format off
@@ -193,11 +225,18 @@ constexpr OpRule kRecurrentRules[] = {
     {"LSTM",  infer_lstm, cost_lstm, nullptr, "4·H·(I + H) macs per step; 3 sigmoid, 2 tanh, 4, 4 biases, 6 for peepholes per hidden element", kRecurrence.reads({{}, WeightUse::Weight, WeightUse::Weight, WeightUse::Additive})},
     {"RNN",   infer_rnn,  cost_rnn,  nullptr, "H·(I + H) macs per step; tanh, bias per hidden element", kRecurrence.reads({{}, WeightUse::Weight, WeightUse::Weight, WeightUse::Additive})},
 };
+
+constexpr OpRule kContribRecurrentRules[] = {
+    // op                   infer                 cost                 fold     cost in words
+    {"AttnLSTM",            infer_attention_lstm, cost_attention_lstm, nullptr, "LSTM; per step H·A, per memory position A + depth macs, tanh, softmax", kRecurrence.with(BatchAxis::Lost).with(Gradient::Unmodelled)},
+    {"DynamicQuantizeLSTM", infer_dynamic_lstm,   cost_dynamic_lstm,   nullptr, "as LSTM; quantise (7) per input and state element, 2 mul per gate element, zero points", kRecurrence.with(Gradient::Unmodelled)},
+};
 // clang-format on
-static_assert(well_formed(kRecurrentRules));
+static_assert(well_formed(kRecurrentRules) && well_formed(kContribRecurrentRules));
 
 }  // namespace
 
 std::span<const OpRule> recurrent_rules() { return kRecurrentRules; }
+std::span<const OpRule> contrib_recurrent_rules() { return kContribRecurrentRules; }
 
 }  // namespace pagoda::inline core::ops

@@ -2,11 +2,8 @@
 // n input elements reduced to m outputs take n − m joins, plus any work per element or per result.
 #include <algorithm>
 
-#include "ops/families.h"
 #include "ops/fold.h"
 #include "ops/rule_parts.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

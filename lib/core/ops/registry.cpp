@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/families.h"
+#include "ops/op_rule.h"
 
 namespace pagoda::inline core::ops {
 
@@ -26,7 +26,7 @@ std::span<const Family> families() {
     add("com.microsoft",
         {contrib_attention_rules(), contrib_cache_attention_rules(), contrib_conv_rules(), contrib_elementwise_rules(),
          contrib_generation_rules(), contrib_matmul_rules(), contrib_misc_rules(), contrib_moe_rules(),
-         contrib_norm_rules(), contrib_packed_attention_rules(), contrib_qlinear_rules(), contrib_quantize_rules(),
+         contrib_norm_rules(), contrib_packed_attention_rules(), contrib_qlinear_rules(), contrib_recurrent_rules(),
          contrib_speculative_rules(), contrib_state_rules()});
     add("com.microsoft.nchwc", {nchwc_rules()});
     add("com.ms.internal.nhwc", {internal_nhwc_rules()});

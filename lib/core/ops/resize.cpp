@@ -8,9 +8,6 @@
 
 #include "ops/fixed_sizes.h"
 #include "ops/nn_work.h"
-#include "ops/op_rule.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -303,7 +300,7 @@ void infer_affine_grid(OpContext& op) {
 // Each coordinate is a row of theta times the homogeneous position: n + 1 products. Positions: mul, add per axis.
 OpCost cost_affine_grid(const OpContext& op) {
   const Shape& output = op.output_shape(0);
-  OpCost cost = with_macs(op.output_elements(0) * (output.back() + 1), op.streamed({0}));
+  OpCost cost = op.streamed({0}) + Work{.macs = op.output_elements(0) * (output.back() + 1)};
   for (std::size_t i = 1; i + 1 < output.size(); ++i) cost.arith += 2 * output[i];
   return cost;
 }

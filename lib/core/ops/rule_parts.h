@@ -1,14 +1,21 @@
-// Pieces that many rows share: types that pass through and costs of the simplest kinds.
+// Pieces that many rows share: types that pass through, rows of ai.onnx under another name, costs of the simplest
+// kinds, arguments, checks of sizes and ranks.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
-#include <string>
+#include <optional>
+#include <string_view>
+#include <vector>
 
 #include "ops/op_rule.h"
+#include "ops/shape_math.h"
 #include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
+
+// --- types ---
 
 // Output 0 has the type of input 0.
 inline void infer_same(OpContext& op) { op.set_output(0, op.input(0)); }
@@ -29,16 +36,47 @@ void infer_shape_of_first(OpContext& op) {
   set_shape_of_first(op, Element);
 }
 
-// Ends the rule if input i has a known rank other than `rank`.
-inline void expect_rank(const OpContext& op, int i, int rank) {
-  if (op.has_shape(i) && op.rank(i) != rank) op.fail(cat("input ", i, " has rank ", op.rank(i), ", expected ", rank));
+// As `infer` of a row: output 0 has the element type of input `Element` and the shape ShapeOf(op). The type is set
+// first: it stays when the rule ends early.
+template <Shape (*ShapeOf)(OpContext&), int Element = 0>
+void shaped(OpContext& op) {
+  set_element(op, 0, op.element(Element));
+  op.set_output(0, op.element(Element), ShapeOf(op));
 }
 
-// The shape of input i, which must have rank `rank`.
-inline const Shape& shape_of(const OpContext& op, int i, int rank) {
-  expect_rank(op, i, rank);
-  return op.shape(i);
+// As shaped() for outputs of one element type.
+template <Shape (*ShapeOf)(OpContext&), ElementType Element>
+void shaped_as(OpContext& op) {
+  set_element(op, 0, Element);
+  op.set_output(0, Element, ShapeOf(op));
 }
+
+// --- rows of ai.onnx under another domain ---
+
+template <std::size_t N>
+struct RuleName {
+  char text[N];
+  consteval RuleName(const char (&name)[N]) : text{} { std::copy_n(name, N, text); }
+  constexpr std::string_view view() const { return {text, N - 1}; }
+};
+
+// The rule of an ai.onnx operator; it must exist.
+const OpRule& standard_rule(std::string_view op_type);
+
+template <RuleName Name>
+void infer_as(OpContext& op) {
+  standard_rule(Name.view()).infer(op);
+}
+template <RuleName Name>
+OpCost cost_as(const OpContext& op) {
+  return standard_rule(Name.view()).cost(op);
+}
+template <RuleName Name>
+void fold_as(OpContext& op) {
+  if (standard_rule(Name.view()).fold != nullptr) standard_rule(Name.view()).fold(op);
+}
+
+// --- costs ---
 
 // A new name for the same bytes.
 inline OpCost cost_view(const OpContext&) {
@@ -94,11 +132,6 @@ inline OpCost in_precision(ElementType precision, OpCost cost) {
   return cost;
 }
 
-inline OpCost with_macs(const Dim& macs, OpCost cost) {
-  cost.macs = macs;
-  return cost;
-}
-
 // Reads the inputs `whole` in full and `bytes` of input 0; writes the outputs.
 inline OpCost cost_reading(const OpContext& op, std::initializer_list<int> whole, const Dim& bytes) {
   OpCost cost = op.streamed(whole);
@@ -137,6 +170,29 @@ OpCost cost_each(const OpContext& op) {
   return op.streamed() + Work{Arith, Special, Comparisons} * op.output_elements(0);
 }
 
+// `count` under a condition, else 0.
+inline Dim when(bool condition, const Dim& count) { return condition ? count : Dim(0); }
+
+inline OpCost int8_cost(const OpContext& op) { return in_precision(ElementType::Int8, op.streamed()); }
+
+// --- arguments ---
+
+// Ends the rule if input i has a known rank other than `rank`.
+inline void expect_rank(const OpContext& op, int i, int rank) {
+  if (op.has_shape(i) && op.rank(i) != rank) op.fail(cat("input ", i, " has rank ", op.rank(i), ", expected ", rank));
+}
+
+// The shape of input i, which must have rank `rank`.
+inline const Shape& shape_of(const OpContext& op, int i, int rank) {
+  expect_rank(op, i, rank);
+  return op.shape(i);
+}
+
+// Ends the rule if one of the inputs has a known rank other than `rank`.
+inline void expect_rank(const OpContext& op, std::initializer_list<int> inputs, int rank) {
+  for (const int i : inputs) expect_rank(op, i, rank);
+}
+
 // An attribute of this type; null if it is absent or has another type.
 template <typename T>
 const T* attribute_if(const OpContext& op, std::string_view name) {
@@ -167,5 +223,30 @@ inline ElementType element_attribute(const OpContext& op, std::string_view name,
     op.fail(cat("attribute ", name, " is ", number, ", which is not a known element type"));
   return static_cast<ElementType>(number);
 }
+
+// The single element of a small input; empty when it is absent or not known.
+std::optional<Dim> scalar_value(const OpContext& op, int i);
+// The elements of a small input as sizes; empty unless all are known.
+std::optional<std::vector<Dim>> known_sizes(const OpContext& op, int i);
+// A boolean input of one element; empty when it is not known.
+std::optional<bool> flag_value(const OpContext& op, int i);
+// The single element of an input as a size; a fresh symbol named after `hint` where it is data.
+Dim size_argument(OpContext& op, int i, std::string_view hint);
+
+// A positive integer attribute, below 2^31 so that sums and products of two stay within 64 bits.
+std::int64_t positive_attribute(const OpContext& op, std::string_view name);
+// size / parts; ends the rule where both are known and do not divide.
+Dim divided(const OpContext& op, const Dim& size, const Dim& parts, std::string_view what);
+
+// Size of input i along `axis` (negative: from the end); ends the rule where there is no such axis.
+const Dim& dim_of(const OpContext& op, int i, int axis);
+// Unifies the dim of input i at `axis` with `dim`, if the input is present and its rank is known.
+void expect_dim(OpContext& op, int i, int axis, const Dim& dim, std::string_view what);
+
+// `shape`, then the dims `last`.
+Shape appended(Shape shape, std::initializer_list<Dim> last);
+// All dims but the last, and their product. For a scalar: no dims, and 1.
+Shape leading(const Shape& shape);
+Dim row_count(const Shape& shape);
 
 }  // namespace pagoda::inline core::ops

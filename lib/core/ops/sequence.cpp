@@ -4,11 +4,8 @@
 // reference, so building and indexing move nothing; splitting a tensor into members and joining them do.
 #include <algorithm>
 
-#include "ops/families.h"
 #include "ops/fold.h"
 #include "ops/rule_parts.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

@@ -3,9 +3,7 @@
 // A transform of length N counts as the fast algorithm, 5·N·⌈log2 N⌉ operations for complex data and half of that,
 // rounded up, where input or output is real (the count of fftw.org/speed/method.html, with whole stages). Twiddle
 // factors are tables.
-#include "ops/contrib_parts.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
+#include "ops/nn_work.h"
 
 namespace pagoda::inline core::ops {
 namespace {

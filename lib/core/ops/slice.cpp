@@ -3,12 +3,9 @@
 #include <map>
 #include <string>
 
-#include "ops/families.h"
 #include "ops/fixed_sizes.h"
 #include "ops/fold.h"
 #include "ops/rule_parts.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

@@ -1,9 +1,6 @@
 // Domain "trt" of TensorRT's ONNX parser, as NVIDIA's Model Optimizer writes it: conversions to and from 8-bit and
 // 4-bit numbers, with a scale per tensor, axis or block.
-#include "ops/contrib_parts.h"
-#include "ops/families.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
+#include "ops/nn_work.h"
 
 namespace pagoda::inline core::ops {
 namespace {

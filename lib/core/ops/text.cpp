@@ -2,10 +2,7 @@
 // on characters is not floating-point work: only work on numbers counts.
 #include <algorithm>
 
-#include "ops/families.h"
 #include "ops/rule_parts.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

@@ -1,9 +1,6 @@
 // ai.onnx.preview.training: optimisers, and gradients of a part of the graph. Inputs of an optimiser are the learning
 // rate, the update count, then all tensors, all gradients, and all states; outputs are the new tensors and states.
-#include "ops/contrib_parts.h"
-#include "ops/families.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
+#include "ops/nn_work.h"
 
 namespace pagoda::inline core::ops {
 namespace {

@@ -4,11 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "ops/families.h"
 #include "ops/fold.h"
 #include "ops/rule_parts.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::ops {
 namespace {

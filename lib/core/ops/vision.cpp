@@ -1,7 +1,5 @@
 // Detection and image files: non-maximum suppression and image decoding. Their output sizes depend on the data.
-#include "ops/contrib_parts.h"
-#include "ops/shape_math.h"
-#include "pagoda/base/cat.h"
+#include "ops/nn_work.h"
 
 namespace pagoda::inline core::ops {
 namespace {

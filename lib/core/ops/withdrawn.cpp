@@ -1,9 +1,6 @@
 // Operators that ONNX Runtime adds to ONNX's own domain: experiments that ONNX withdrew before 1.3, plugins of
 // TensorRT, and the copies between devices that saved models contain.
-#include "ops/contrib_parts.h"
-#include "ops/families.h"
-#include "ops/rule_parts.h"
-#include "ops/shape_math.h"
+#include "ops/nn_work.h"
 
 namespace pagoda::inline core::ops {
 namespace {

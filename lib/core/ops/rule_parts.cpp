@@ -1,5 +1,5 @@
-// Shared pieces of the rows for ONNX Runtime's own domains.
-#include "ops/contrib_parts.h"
+// The longer functions of rule_parts.h and nn_work.h.
+#include "ops/nn_work.h"
 
 #include <array>
 #include <cassert>
@@ -22,39 +22,41 @@ Work rms_norm_work(const Dim& elements, const Dim& rows) { return {.arith = 3 * 
 
 namespace {
 
-struct Activation {
-  std::string_view name;
-  int arith, special, comparisons;
-};
-
 // clang-format off
 constexpr std::array kActivations = std::to_array<Activation>({
-    // name             arith special comparisons
-    {"Clip",            2,    0,      2},
-    {"Elu",             3,    1,      1},  // x > 0 ? x : α·(exp(x) − 1)
-    {"Gelu",            4,    1,      0},
-    {"HardSigmoid",     4,    0,      2},  // max(0, min(1, α·x + β))
-    {"HardSwish",       5,    0,      2},
-    {"LeakyRelu",       2,    0,      1},
-    {"QuickGelu",       2,    1,      0},  // x·sigmoid(α·x)
-    {"Relu",            1,    0,      1},
-    {"Relu2",           2,    0,      1},  // max(0, x)²
-    {"Relu_squared",    2,    0,      1},  // the same; operators spell it in two ways
-    {"ScaledTanh",      2,    1,      0},
-    {"Selu",            4,    1,      1},  // γ·(x > 0 ? x : α·exp(x) − α)
-    {"Sigmoid",         0,    1,      0},
-    {"Silu",            1,    1,      0},
-    {"Softplus",        1,    2,      0},  // log(1 + exp(x))
-    {"Softsign",        3,    0,      1},  // x / (1 + |x|)
-    {"Swish",           1,    1,      0},
-    {"Tanh",            0,    1,      0},
-    {"ThresholdedRelu", 1,    0,      1},
+    // name             arith special comparisons, recurrent
+    {"Clip",            2,    0,      2, false},
+    {"Elu",             3,    1,      1, true},  // x > 0 ? x : α·(exp(x) − 1)
+    {"Gelu",            4,    1,      0, false},
+    {"HardSigmoid",     4,    0,      2, true},  // max(0, min(1, α·x + β))
+    {"HardSwish",       5,    0,      2, false},
+    {"LeakyRelu",       2,    0,      1, true},
+    {"QuickGelu",       2,    1,      0, false},  // x·sigmoid(α·x)
+    {"Relu",            1,    0,      1, true},
+    {"Relu2",           2,    0,      1, false},  // max(0, x)²
+    {"Relu_squared",    2,    0,      1, false},  // the same; operators spell it in two ways
+    {"ScaledTanh",      2,    1,      0, true},
+    {"Selu",            4,    1,      1, false},  // γ·(x > 0 ? x : α·exp(x) − α)
+    {"Sigmoid",         0,    1,      0, true},
+    {"Silu",            1,    1,      0, false},
+    {"Softplus",        1,    2,      0, true},  // log(1 + exp(x))
+    {"Softsign",        3,    0,      1, true},  // x / (1 + |x|)
+    {"Swish",           1,    1,      0, false},
+    {"Tanh",            0,    1,      0, true},
+    {"ThresholdedRelu", 1,    0,      1, true},
 });
 // clang-format on
 
 bool same_name(std::string_view a, std::string_view b) { return base::lower(a) == base::lower(b); }
 
 }  // namespace
+
+OpCost qlinear_cost(const OpContext& op, const Dim& macs) {
+  const Dim outputs = op.output_elements(0);
+  const Dim operands = op.elements(0) + op.elements(3) + 2 * op.elements(4);
+  return int8_cost(op) + Work{.arith = operands + when(op.has_input(8), outputs), .macs = macs} +
+         quantize_work() * outputs;
+}
 
 Work swiglu_work(const OpContext& op, bool is_clamped) {
   Work work = {.arith = 2, .special = 1};
@@ -64,11 +66,15 @@ Work swiglu_work(const OpContext& op, bool is_clamped) {
   return work;
 }
 
+const Activation* find_activation(std::string_view name) {
+  const auto found = std::find_if(kActivations.begin(), kActivations.end(),
+                                  [&](const Activation& row) { return same_name(row.name, name); });
+  return found == kActivations.end() ? nullptr : &*found;
+}
+
 Work activation_work(const OpContext& op, std::string_view name) {
   if (name.empty() || same_name(name, "none") || same_name(name, "identity")) return {};
-  for (const Activation& activation : kActivations)
-    if (same_name(activation.name, name))
-      return {.arith = activation.arith, .special = activation.special, .comparisons = activation.comparisons};
+  if (const Activation* activation = find_activation(name)) return activation->work();
   op.unknown(cat("activation '", name, "' is not a known one"));
 }
 
