@@ -99,11 +99,11 @@ struct Visibility {
 Visibility visibility(const OpContext& op) {
   Visibility visible;
   if (op.opset() >= 25) {
-    visible.left = op.attribute("left_window_size", std::int64_t{-1});
-    visible.right = op.attribute("right_window_size", std::int64_t{-1});
+    visible.left = op.attribute("left_window_size", -1);
+    visible.right = op.attribute("right_window_size", -1);
     if (visible.left < -1 || visible.right < -1) op.fail("a window size is below -1");
   }
-  if (op.attribute("is_causal", std::int64_t{0}) != 0) visible.right = 0;
+  if (op.flag("is_causal")) visible.right = 0;
   return visible;
 }
 
@@ -164,7 +164,7 @@ void read_external_cache(OpCost& cost, const OpContext& op, const Heads& heads) 
 OpCost cost_attention(const OpContext& op) {
   const Heads heads = heads_of(op);
   const bool selects = op.has_input(kMask) && op.element(kMask) == ElementType::Bool;
-  const bool raw_scores = op.has_output(kScores) && op.attribute("qk_matmul_output_mode", std::int64_t{0}) <= 1;
+  const bool raw_scores = op.has_output(kScores) && op.attribute("qk_matmul_output_mode", 0) <= 1;
   const Scores scores{.twice_pairs = twice_pairs(op, heads),
                       .rows = heads.batch * heads.query_heads * heads.queries,
                       .key_size = heads.size,
@@ -211,7 +211,7 @@ OpCost cost_rotary(const OpContext& op) {
   const Dim heads = packed ? positive_attribute(op, "num_heads") : data[1];
   const Dim size = packed ? head_size(op, data[2], heads) : data[3];
   const Dim tokens = data[0] * (packed ? data[1] : data[2]);
-  const std::int64_t partial = op.attribute("rotary_embedding_dim", std::int64_t{0});
+  const std::int64_t partial = op.attribute("rotary_embedding_dim", 0);
   const Dim rotated = partial > 0 ? Dim(partial) : size;
   OpCost cost = op.streamed({0, 3});
   for (const int cache : {1, 2}) {
@@ -235,7 +235,7 @@ void infer_tensor_scatter(OpContext& op) {
   if (op.has_shape(0) && op.has_shape(1)) {
     const int rank = op.rank(0);
     if (op.rank(1) != rank) op.fail("past_cache and update differ in rank");
-    const int axis = normal_axis(op, op.attribute("axis", std::int64_t{-2}), rank);
+    const int axis = normal_axis(op, op.attribute("axis", -2), rank);
     for (int i = 0; i < rank; ++i)
       if (i != axis)
         op.unify(op.shape(0)[static_cast<std::size_t>(i)], op.shape(1)[static_cast<std::size_t>(i)],

@@ -51,7 +51,7 @@ HiddenSizes hidden_sizes(const OpContext& op) {
 }
 
 UpdateRule update_rule(const OpContext& op) {
-  const std::string_view rule = op.attribute("update_rule", std::string_view("gated_delta"));
+  const std::string_view rule = op.attribute("update_rule", "gated_delta");
   if (rule == "linear") return {false, false};
   if (rule == "gated") return {false, true};
   if (rule == "delta") return {true, false};

@@ -28,7 +28,7 @@ bool has_softcap(const OpContext& op) { return op.attribute("softcap", 0.0) != 0
 void prepare(OpCost& cost, const OpContext& op, const Dim& tokens, const Dim& vectors, const Dim& size, int norm,
              int cos) {
   if (op.has_input(norm)) cost += scaled_rms_norm_work(vectors * size, vectors);
-  if (op.attribute("do_rotary", std::int64_t{0}) == 0) return;
+  if (op.attribute("do_rotary", 0) == 0) return;
   read_rotary_tables(cost, op, cos, tokens);
   cost += rotary_work(vectors * 2 * dim_of(op, cos, -1));
 }
@@ -36,7 +36,7 @@ void prepare(OpCost& cost, const OpContext& op, const Dim& tokens, const Dim& ve
 // In a quantised cache, `cached` rows are multiplied by their scale; `added` ones are divided by it, rounded and
 // clamped at both ends.
 Work cache_quantization_work(const OpContext& op, const Dim& row, const Dim& cached, const Dim& added) {
-  if (op.attribute("k_quant_type", std::string_view("NONE")) == "NONE") return {};
+  if (op.attribute("k_quant_type", "NONE") == "NONE") return {};
   return (Work{.arith = cached} + Work{.arith = 4, .comparisons = 3} * added) * row;
 }
 
@@ -47,8 +47,8 @@ enum GroupOption { kScoreBias = kPositions + 1, kSink, kKeyScale, kValueScale, k
 
 Dim new_keys(const OpContext& op) { return dim_of(op, op.has_input(kKey) ? kKey : kQuery, 1); }
 
-bool is_causal_group(const OpContext& op) { return op.attribute("causal", std::int64_t{1}) != 0; }
-bool keeps_window(const OpContext& op) { return op.attribute("sliding_window_cache", std::int64_t{0}) != 0; }
+bool is_causal_group(const OpContext& op) { return op.flag("causal", true); }
+bool keeps_window(const OpContext& op) { return op.flag("sliding_window_cache"); }
 
 // Rows of the present: the larger of the past's rows and the total length (one buffer, or a copy that grows), or the
 // window's capacity. `total` is empty where it is data, and so is a result that depends on it.
@@ -75,7 +75,7 @@ Cache group_cache(const OpContext& op) {
     present = *rows;
   else if (op.has_output(1))
     present = op.output_shape(1)[2];
-  const std::int64_t window = std::max<std::int64_t>(op.attribute("local_window_size", std::int64_t{-1}), 0);
+  const std::int64_t window = std::max<std::int64_t>(op.attribute("local_window_size", -1), 0);
   const Dim most = keeps_window(op) ? past + added : present;
   return {.past = past,
           .present = present,
@@ -92,7 +92,7 @@ void infer_present(OpContext& op, const Grouped& heads, int total_input) {
   const bool has_past = op.has_input(kPastKey);
   const auto rows = present_rows(op, new_keys(op), scalar_value(op, total_input));
   // Two 4-bit elements share a byte.
-  const bool packed_nibbles = op.attribute("kv_cache_bit_width", std::int64_t{0}) == 4;
+  const bool packed_nibbles = op.attribute("kv_cache_bit_width", 0) == 4;
   Dim row = packed_nibbles ? ceil_div(heads.size, 2) : heads.size;
   if (has_past) row = op.unify(dim_of(op, kPastKey, 3), row, "size of a cached head");
   const Dim length = rows ? *rows : op.fresh("present_sequence_length", "the total sequence length is data");
@@ -151,8 +151,8 @@ OpCost cost_group(const OpContext& op) {
   const Dim vectors = query[0] * (queries * heads.query_heads + cache.added * heads.key_heads);
   prepare(cost, op, query[0] * queries, vectors, heads.size, kQueryNorm, kCos);
   cost += cache_quantization_work(op, 2 * query[0] * heads.key_heads * heads.size, cache.read(), cache.added);
-  const bool sink = op.has_input(kSink) || op.attribute("smooth_softmax", std::int64_t{-1}) == 1;
-  const bool raw = op.has_output(3) && op.attribute("qk_output", std::int64_t{0}) == 1;
+  const bool sink = op.has_input(kSink) || op.attribute("smooth_softmax", -1) == 1;
+  const bool raw = op.has_output(3) && op.attribute("qk_output", 0) == 1;
   return cost + scores_work({.twice_pairs = heads.query_heads * twice_group_pairs(op, queries, cache),
                              .rows = query[0] * heads.query_heads * queries,
                              .key_size = heads.size,
@@ -229,7 +229,7 @@ OpCost cost_sparse(const OpContext& op) {
 // --- PagedAttention: tokens of several sequences without padding, a cache in blocks ---
 
 Dim paged_value_size(const OpContext& op, const Grouped& heads) {
-  const std::int64_t size = op.attribute("v_head_size", std::int64_t{0});
+  const std::int64_t size = op.attribute("v_head_size", 0);
   return size > 0 ? Dim(size) : heads.size;
 }
 
@@ -253,8 +253,8 @@ struct PagedPairs {
 // among the sequences of the block table [sequences, pages]; each sequence needs all its pages and so has at least
 // (pages − 1)·(tokens per page) + 1 keys, new ones included.
 PagedPairs paged_pairs(const OpContext& op) {
-  const std::int64_t window = std::max<std::int64_t>(op.attribute("local_window_size", std::int64_t{-1}), 0);
-  const bool causal = op.attribute("is_causal", std::int64_t{1}) != 0;
+  const std::int64_t window = std::max<std::int64_t>(op.attribute("local_window_size", -1), 0);
+  const bool causal = op.flag("is_causal", true);
   if (!causal && window > 0) op.unknown("a window without a causal mask is not counted");
   const auto pairs_of = [&](const Dim& queries, const Dim& keys) {
     return causal ? twice_causal_pairs(queries, keys, window) : 2 * queries * keys;
@@ -296,7 +296,7 @@ OpCost cost_paged(const OpContext& op) {
       cost.write(side - 2, added);
   }
   prepare(cost, op, tokens, tokens * (heads.query_heads + heads.key_heads), heads.size, 12, 8);
-  const bool is_latent = op.attribute("kv_cache_layout", std::string_view("SEPARATE")) == "LATENT";
+  const bool is_latent = op.attribute("kv_cache_layout", "SEPARATE") == "LATENT";
   cost += cache_quantization_work(op, (is_latent ? 1 : 2) * heads.key_heads * heads.size, cached, tokens);
   return cost + scores_work({.twice_pairs = heads.query_heads * twice,
                              .rows = tokens * heads.query_heads,
@@ -320,7 +320,7 @@ OpCost cost_selected(const OpContext& op) { op.unknown("how many keys each query
 
 // Capacity of the list of selected entries, from attributes alone.
 Dim selected_capacity(const OpContext& op) {
-  const std::string_view policy = op.attribute("policy_mode", std::string_view(""));
+  const std::string_view policy = op.attribute("policy_mode", "");
   if (policy == "qsa") return positive_attribute(op, "token_budget") + positive_attribute(op, "compress_ratio") - 1;
   if (policy == "csa") return positive_attribute(op, "index_topk");
   op.fail(cat("policy_mode is '", policy, "', expected qsa or csa"));
@@ -333,7 +333,7 @@ void infer_indexer(OpContext& op) {
   const Shape& query = op.shape(0);
   op.set_output(0, ElementType::Int32, {query[0], query[1], selected_capacity(op)});
   Shape present = op.shape(7);
-  const bool compresses = op.attribute("policy_mode", std::string_view("")) == "csa";
+  const bool compresses = op.attribute("policy_mode", "") == "csa";
   const Dim ratio = positive_attribute(op, "compress_ratio");
   const Dim buffered = op.has_input(13) ? dim_of(op, 13, 2) : Dim(0);
   const Dim seen = buffered + query[1];
@@ -355,7 +355,7 @@ void infer_packed_indexer(OpContext& op) {
   op.set_output(5, op.input(15));
   if (op.has_output(6))
     op.set_output(6, op.element(0),
-                  {dim_of(op, 12, 0), Dim(op.attribute("state_update_capacity", std::int64_t{0})), dim_of(op, 12, 2)});
+                  {dim_of(op, 12, 0), Dim(op.attribute("state_update_capacity", 0)), dim_of(op, 12, 2)});
 }
 
 OpCost cost_indexer(const OpContext& op) {

@@ -86,7 +86,7 @@ OpCost cost_rotary(const OpContext& op) {
   const Shape& data = op.shape(0);
   const bool packed = data.size() == 3;
   const Dim tokens = data[0] * data[packed ? 1 : 2];
-  const std::int64_t partial = op.attribute("rotary_embedding_dim", std::int64_t{0});
+  const std::int64_t partial = op.attribute("rotary_embedding_dim", 0);
   Dim rotated = op.elements(0);
   if (partial > 0) rotated = tokens * (packed ? Dim(positive_attribute(op, "num_heads")) : data[1]) * partial;
   OpCost cost = op.streamed({0, 1});
@@ -151,7 +151,7 @@ struct Streams {
 
 Streams streams_of(const OpContext& op) {
   const Shape& shape = op.shape(0);
-  const std::int64_t branches = op.attribute("num_branches", std::int64_t{0});
+  const std::int64_t branches = op.attribute("num_branches", 0);
   if (branches > 0) {
     if (shape.empty()) op.fail("streams are a scalar");
     return {leading(shape), branches, divided(op, shape.back(), branches, "streams and branches")};

@@ -11,7 +11,7 @@ OpCost cost_search(const OpContext& op) {
 
 // The vocabulary size: an attribute, or a fresh symbol without one.
 Dim vocabulary(OpContext& op) {
-  const std::int64_t size = op.attribute("vocab_size", std::int64_t{-1});
+  const std::int64_t size = op.attribute("vocab_size", -1);
   return size > 0 ? Dim(size) : op.fresh("vocab_size", "the width of the decoder's logits");
 }
 

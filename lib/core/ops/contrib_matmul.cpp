@@ -12,8 +12,8 @@ namespace {
 Shape transposed_operand(const OpContext& op, int i, std::string_view trans, std::string_view trans_batch) {
   Shape shape = op.shape(i);
   if (shape.size() < 2) return shape;
-  if (op.attribute(trans_batch, std::int64_t{0}) != 0) std::rotate(shape.begin(), shape.begin() + 1, shape.end() - 1);
-  if (op.attribute(trans, std::int64_t{0}) != 0) std::swap(shape[shape.size() - 2], shape.back());
+  if (op.attribute(trans_batch, 0) != 0) std::rotate(shape.begin(), shape.begin() + 1, shape.end() - 1);
+  if (op.attribute(trans, 0) != 0) std::swap(shape[shape.size() - 2], shape.back());
   return shape;
 }
 
@@ -28,7 +28,7 @@ OpCost cost_fused_matmul(const OpContext& op) {
 }
 
 OpCost cost_matmul_activation(const OpContext& op) {
-  const std::string_view activation = op.attribute("activation", std::string_view(""));
+  const std::string_view activation = op.attribute("activation", "");
   const Work work = activation == "Softmax" ? softmax_work() : activation_work(op, activation);
   return cost_fused_matmul(op) + work * op.output_elements(0);
 }
@@ -44,7 +44,7 @@ void infer_fused_gemm(OpContext& op) { infer_gemm_output(op, 0, 1, 2, op.element
 OpCost cost_fused_gemm(const OpContext& op) { return gemm_cost(op, 1.0) + fused_activation_work(op); }
 
 void infer_gemm_float8(OpContext& op) {
-  const std::int64_t type = op.attribute("dtype", std::int64_t{1});
+  const std::int64_t type = op.attribute("dtype", 1);
   if (type < 1 || type > static_cast<std::int64_t>(ElementType::Int2)) op.fail(cat("dtype is ", type));
   infer_gemm_output(op, 0, 1, 2, static_cast<ElementType>(type));
 }
@@ -94,7 +94,7 @@ Shape nbits_shape(OpContext& op) {
   const Dim inner = positive_attribute(op, "K");
   const Dim columns = positive_attribute(op, "N");
   const std::int64_t block = positive_attribute(op, "block_size");
-  const std::int64_t bits = op.attribute("bits", std::int64_t{4});
+  const std::int64_t bits = op.attribute("bits", 4);
   if (bits < 1 || bits > 8) op.fail(cat("bits is ", bits));
   Shape shape = multiplied(op, inner, columns);
   expect_bytes(op, columns * ceil_div(inner, block) * (block * bits / 8));
@@ -148,7 +148,7 @@ OpCost cost_nbits_qkv(const OpContext& op) {
 // --- 4-bit weights decoded by a table (FP4, NF4); absmax scales each block ---
 
 Shape bnb4_shape(OpContext& op) {
-  const bool trans = op.attribute("transB", std::int64_t{1}) != 0;
+  const bool trans = op.flag("transB", true);
   const Dim k = positive_attribute(op, "K");
   const Dim n = positive_attribute(op, "N");
   Shape shape = multiplied(op, trans ? k : n, trans ? n : k);
@@ -204,7 +204,7 @@ Shape packed_product_shape(OpContext& op) {
 
 // Whatever the format, a product with its block's scale per weight; a global scale and an activation per output.
 OpCost cost_packed_product(const OpContext& op) {
-  const Work activation = activation_work(op, op.attribute("activation_type", std::string_view("none")));
+  const Work activation = activation_work(op, op.attribute("activation_type", "none"));
   return op.streamed() + decoded_product_work(op, k_times_n(op), kScale) +
          (activation + Work{.arith = when(op.has_input(2), 1)}) * op.output_elements(0);
 }

@@ -11,20 +11,20 @@ namespace {
 // Elements of the gathered tensor per stored element of `data`: a byte packs 8 / bits of them.
 std::int64_t elements_per_stored(const OpContext& op) {
   if (op.element(0) != ElementType::Uint8) return 1;
-  const std::int64_t bits = op.attribute("bits", std::int64_t{4});
+  const std::int64_t bits = op.attribute("bits", 4);
   if (bits != 2 && bits != 4 && bits != 8) op.fail(cat("bits is ", bits));
   return 8 / bits;
 }
 
 std::size_t gather_axis(const OpContext& op) {
-  return static_cast<std::size_t>(normal_axis(op, op.attribute("gather_axis", std::int64_t{0}), op.rank(0)));
+  return static_cast<std::size_t>(normal_axis(op, op.attribute("gather_axis", 0), op.rank(0)));
 }
 
 Shape gather_quantized_shape(OpContext& op) {
   Shape data = op.shape(0);
   if (data.empty()) op.fail("data is a scalar");
   const auto axis = static_cast<std::ptrdiff_t>(gather_axis(op));
-  normal_axis(op, op.attribute("quantize_axis", std::int64_t{1}), op.rank(0));
+  normal_axis(op, op.attribute("quantize_axis", 1), op.rank(0));
   data.back() *= elements_per_stored(op);
   Shape output(data.begin(), data.begin() + axis);
   output.insert(output.end(), op.shape(1).begin(), op.shape(1).end());
@@ -103,7 +103,7 @@ OpCost cost_crop(const OpContext& op) {
 // --- Rfft, Irfft: 5·N·⌈log2 N⌉ per complex transform of length N, axis by axis, half of it for real data ---
 
 int signal_axes(const OpContext& op) {
-  const std::int64_t axes = op.attribute("signal_ndim", std::int64_t{1});
+  const std::int64_t axes = op.attribute("signal_ndim", 1);
   if (axes < 1 || axes > 3) op.fail(cat("signal_ndim is ", axes));
   return static_cast<int>(axes);
 }
@@ -145,7 +145,7 @@ Shape cdist_shape(OpContext& op) {
 
 // Σ (a − b)²: N subtractions, N squares, N − 1 additions; a square root for the Euclidean distance.
 OpCost cost_cdist(const OpContext& op) {
-  const std::string_view metric = op.attribute("metric", std::string_view("sqeuclidean"));
+  const std::string_view metric = op.attribute("metric", "sqeuclidean");
   if (metric != "sqeuclidean" && metric != "euclidean") op.unknown(cat("metric is '", metric, "'"));
   const Dim pairs = op.output_elements(0);
   return op.streamed() +
@@ -169,7 +169,7 @@ OpCost cost_time_warping(const OpContext& op) {
 // --- MurmurHash3 ---
 
 void infer_murmur(OpContext& op) {
-  const bool positive = op.attribute("positive", std::int64_t{1}) != 0;
+  const bool positive = op.flag("positive", true);
   op.set_output(0, {.element = positive ? ElementType::Uint32 : ElementType::Int32, .shape = op.input(0).shape});
 }
 
@@ -252,9 +252,9 @@ void infer_range(OpContext& op) {
 // dim d of size n → ⌊(n − size) / step⌋ + 1 slices, their elements on a new last axis.
 Shape unfold_shape(OpContext& op) {
   Shape shape = op.shape(0);
-  const auto axis = static_cast<std::size_t>(normal_axis(op, op.attribute("dim", std::int64_t{-1}), op.rank(0)));
+  const auto axis = static_cast<std::size_t>(normal_axis(op, op.attribute("dim", -1), op.rank(0)));
   const std::int64_t size = positive_attribute(op, "size");
-  const std::int64_t step = op.attribute("step", std::int64_t{1});
+  const std::int64_t step = op.attribute("step", 1);
   if (step < 1) op.fail(cat("step is ", step));
   if (greater_equal(shape[axis], size) == false) op.fail(cat("slices of ", size, " from ", shape[axis].to_string()));
   shape[axis] = floor_div(shape[axis] - size, step) + 1;
@@ -316,9 +316,7 @@ void infer_opaque(OpContext&) {}
 OpCost cost_opaque(const OpContext& op) { op.unknown("it holds a compiled model of another runtime"); }
 
 // A PyTorch operator by name.
-OpCost cost_aten(const OpContext& op) {
-  op.unknown(cat("PyTorch operator '", op.attribute("operator", std::string_view("?")), "'"));
-}
+OpCost cost_aten(const OpContext& op) { op.unknown(cat("PyTorch operator '", op.attribute("operator", "?"), "'")); }
 
 // clang-format off
 constexpr OpRule kContribMiscRules[] = {

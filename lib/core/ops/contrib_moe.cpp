@@ -27,13 +27,13 @@ void infer_moe(OpContext& op) {
 
 Dim expert_count(const OpContext& op) { return dim_of(op, 1, 1).is_constant() ? dim_of(op, 1, 1) : dim_of(op, 2, 0); }
 
-std::string_view quantization(const OpContext& op) { return op.attribute("quant_type", std::string_view("int")); }
+std::string_view quantization(const OpContext& op) { return op.attribute("quant_type", "int"); }
 
 // Width of the weights of a projection; where they are packed, a byte holds 8 / bits of them.
 std::int64_t weight_bits(const OpContext& op, std::string_view own) {
   const std::string_view type = quantization(op);
   if (type == "fp4" || type == "nvfp4" || type == "wfp4afp8") return 4;
-  const std::int64_t bits = op.attribute(own, op.attribute("expert_weight_bits", std::int64_t{4}));
+  const std::int64_t bits = op.attribute(own, op.attribute("expert_weight_bits", 4));
   if (bits != 2 && bits != 4 && bits != 8) op.fail(cat(own, " is ", bits));
   return bits;
 }
@@ -57,7 +57,7 @@ void read_experts(OpCost& cost, const OpContext& op, const Projection& projectio
 
 // Work per hidden element. Gelu is the tanh form; with `gated`, a third projection multiplies the result.
 Work expert_activation_work(const OpContext& op, bool gated) {
-  const std::string_view name = op.attribute("activation_type", std::string_view("relu"));
+  const std::string_view name = op.attribute("activation_type", "relu");
   if (name == "swiglu") return swiglu_work(op, op.has_attribute("swiglu_limit"));
   const Work gate = {.arith = gated ? 1 : 0};
   return (name == "gelu" ? fast_gelu_work() : activation_work(op, name)) + gate;
@@ -65,15 +65,14 @@ Work expert_activation_work(const OpContext& op, bool gated) {
 
 // Dividing the k weights of every token by their sum, where an attribute asks for it.
 Work normalizing_work(const OpContext& op, const Dim& tokens, std::int64_t k) {
-  return {.arith = when(op.attribute("normalize_routing_weights", std::int64_t{0}) != 0, tokens * (2 * k - 1))};
+  return {.arith = when(op.flag("normalize_routing_weights"), tokens * (2 * k - 1))};
 }
 
 // Softmax over the experts, and a comparison per expert to select; then normalising the k weights. For each of its k
 // choices, the sparse mixer takes a selection, |x|, max, sub, div and a comparison for the mask, and a softmax.
 Work router_work(const OpContext& op, const Dim& tokens, std::int64_t k) {
   const Dim scores = tokens * expert_count(op);
-  if (op.attribute("use_sparse_mixer", std::int64_t{0}) != 0)
-    return (softmax_work() + Work{.arith = 6, .comparisons = 4}) * (scores * k);
+  if (op.flag("use_sparse_mixer")) return (softmax_work() + Work{.arith = 6, .comparisons = 4}) * (scores * k);
   return (softmax_work() + Work{.arith = 1, .comparisons = 1}) * scores + normalizing_work(op, tokens, k);
 }
 
@@ -139,7 +138,7 @@ OpCost cost_moe_packed(const OpContext& op) {
     if (op.has_input(blob)) cost.read(blob, touched * dim_of(op, blob, 1) * dim_of(op, blob, 2));
   const Dim scores = tokens * count;
   if (!op.has_input(kMixing)) cost += softmax_work() * scores;
-  const std::string_view activation = op.attribute("activation_type", std::string_view("swiglu"));
+  const std::string_view activation = op.attribute("activation_type", "swiglu");
   const Dim scaled = when(op.attribute("routed_scaling_factor", 1.0) != 1.0, runs);
   return cost + Work{.arith = touched, .macs = runs} * weights + Work{.arith = 1, .comparisons = 1} * scores +
          normalizing_work(op, tokens, k) + Work{.arith = scaled + (runs + tokens * (k - 1)) * hidden} +
@@ -178,8 +177,8 @@ OpCost cost_group_router(const OpContext& op) {
   if (op.has_input(kProjection)) cost.macs = tokens * op.elements(kProjection);
   cost += Work{.arith = 1, .special = 1} * scores;
   if (!op.has_output(0)) return cost;
-  const Dim groups = tokens * op.attribute("n_group", std::int64_t{1});
-  const std::int64_t summed = op.attribute("group_topk", std::int64_t{1});
+  const Dim groups = tokens * op.attribute("n_group", 1);
+  const std::int64_t summed = op.attribute("group_topk", 1);
   return cost + Work{.arith = 2, .comparisons = 2} * scores + Work{.arith = summed, .comparisons = 1} * groups +
          Work{.arith = 1, .special = 1, .comparisons = 1} * (tokens * positive_attribute(op, "top_k"));
 }

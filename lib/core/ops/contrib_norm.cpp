@@ -96,7 +96,7 @@ void infer_group_norm(OpContext& op) {
 OpCost cost_group_norm(const OpContext& op) {
   const Image image = image_of(op, 0, layout_of(op, 1));
   const Dim statistics = image.batch * positive_attribute(op, "groups");
-  const bool has_silu = op.attribute("activation", std::int64_t{0}) != 0;
+  const bool has_silu = op.flag("activation");
   return op.streamed() + Work{.arith = 3 * statistics + 3 * image.batch * image.channels, .special = statistics} +
          (Work{.arith = 6} + (has_silu ? silu_work() : Work())) * op.elements(0);
 }
@@ -109,7 +109,7 @@ OpCost cost_skip_group_norm(const OpContext& op) {
 
 // The number of statistics: one for each last axis of […, C, H], or for each H of […, C·H] in num_branches parts.
 Dim branch_rows(const OpContext& op) {
-  const std::int64_t branches = op.attribute("num_branches", std::int64_t{0});
+  const std::int64_t branches = op.attribute("num_branches", 0);
   const Dim rows = row_count(op.shape(0));
   return branches > 0 ? rows * branches : rows;
 }
@@ -128,7 +128,7 @@ void infer_gated_norm(OpContext& op) {
 OpCost cost_gated_norm(const OpContext& op) {
   const Dim elements = op.elements(0);
   const Dim rows = row_count(op.shape(0)) * divided(op, dim_of(op, 0, -1), op.elements(1), "last axis and scale");
-  const std::string_view activation = op.attribute("activation", std::string_view("silu"));
+  const std::string_view activation = op.attribute("activation", "silu");
   return in_precision(ElementType::Float32, op.streamed()) + Work{.arith = 2 * elements} +
          rms_norm_work(elements, rows) + activation_work(op, activation) * elements;
 }
@@ -136,19 +136,19 @@ OpCost cost_gated_norm(const OpContext& op) {
 // --- RMSNormRotary: X [B, S, heads, stride], of whose last axis a slice is normalised and rotated ---
 
 Dim normalized_width(const OpContext& op) {
-  const std::int64_t width = op.attribute("input_width", std::int64_t{0});
+  const std::int64_t width = op.attribute("input_width", 0);
   return width > 0 ? Dim(width) : dim_of(op, 0, -1);
 }
 
 void infer_norm_rotary(OpContext& op) {
-  const bool is_half = op.attribute("output_fp16", std::int64_t{0}) != 0;
+  const bool is_half = op.flag("output_fp16");
   const ElementType element = is_half ? ElementType::Float16 : ElementType::Bfloat16;
   set_element(op, 0, element);
   set_element(op, 1, ElementType::Float32);
   const Shape& data = shape_of(op, 0, 4);
   const Dim width = normalized_width(op);
   expect_dim(op, 1, 0, width, "normalised width and scale");
-  const bool is_flat = op.attribute("flatten_batch", std::int64_t{0}) != 0;
+  const bool is_flat = op.flag("flatten_batch");
   op.set_output(0, element, {is_flat ? Dim(1) : data[0], is_flat ? data[0] * data[1] : data[1], data[2] * width});
   op.set_output(1, ElementType::Float32, {data[0], data[1], data[2], width});
 }

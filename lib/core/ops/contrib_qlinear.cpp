@@ -71,7 +71,7 @@ OpCost cost_qlinear_leaky(const OpContext& op) { return cost_unary(op, {.arith =
 OpCost cost_qlinear_sigmoid(const OpContext& op) { return cost_unary(op, {.special = 1}); }
 
 void infer_qlinear_softmax(OpContext& op) {
-  if (op.has_shape(0)) normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0));
+  if (op.has_shape(0)) normal_axis(op, op.attribute("axis", -1), op.rank(0));
   op.set_output(0, op.input(0));
 }
 // A zero point cancels in softmax, but the definition still subtracts it.
@@ -117,7 +117,7 @@ void infer_quantize_bfp(OpContext& op) {
 }
 
 void infer_dequantize_bfp(OpContext& op) {
-  const auto element = static_cast<ElementType>(op.attribute("dtype", std::int64_t{1}));
+  const auto element = static_cast<ElementType>(op.attribute("dtype", 1));
   set_element(op, 0, element);
   const TensorValue* shape = op.value(1);
   if (shape == nullptr) op.unknown("the shape of the original tensor is data");
@@ -150,7 +150,7 @@ OpCost cost_ordered_gelu(const OpContext& op) {
 
 // X, scale, gamma, bias, scale of Y.
 OpCost cost_ordered_norm(const OpContext& op) {
-  const int axis = normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0));
+  const int axis = normal_axis(op, op.attribute("axis", -1), op.rank(0));
   const Shape& shape = op.shape(0);
   const Dim elements = op.elements(0);
   return int8_cost(op) + layer_norm_work(elements, element_count(Shape(shape.begin(), shape.begin() + axis))) +

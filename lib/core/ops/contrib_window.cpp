@@ -23,7 +23,7 @@ Image image_of(const OpContext& op, int i, Layout layout) {
 }
 
 std::int64_t group_count(const OpContext& op, std::string_view attribute) {
-  const std::int64_t group = op.attribute(attribute, std::int64_t{1});
+  const std::int64_t group = op.attribute(attribute, 1);
   if (group < 1) op.fail(cat(attribute, " is ", group));
   return group;
 }
@@ -96,7 +96,7 @@ Image conv_transposed(OpContext& op, Layout layout, int w, const std::optional<s
   if (paddings.size() != axes) op.fail(cat("output_padding has ", paddings.size(), " entries"));
   const std::vector<Dim> pads = own_pads.value_or(std::vector<Dim>(window.pads.begin(), window.pads.end()));
   if (pads.size() != 2 * axes) op.fail(cat("there are ", pads.size(), " pads, expected ", 2 * axes));
-  const std::string_view auto_pad = op.attribute("auto_pad", std::string_view("NOTSET"));
+  const std::string_view auto_pad = op.attribute("auto_pad", "NOTSET");
   const auto sizes = op.integer_list("output_shape").value_or(std::vector<std::int64_t>());
   // Some exporters write all dims of the output, not only the spatial ones.
   const bool is_whole = layout == Layout::ChannelsFirst && sizes.size() == axes + 2;
@@ -143,7 +143,7 @@ OpCost qlinear_conv_transpose_cost(const OpContext& op, Layout layout) {
 Image pooled(const OpContext& op, Layout layout) {
   Image image = image_of(op, 0, layout);
   const Window window = window_attributes(op, static_cast<int>(image.spatial.size()), nullptr);
-  image.spatial = window_output(op, image.spatial, window, op.attribute("ceil_mode", std::int64_t{0}) != 0);
+  image.spatial = window_output(op, image.spatial, window, op.flag("ceil_mode"));
   return image;
 }
 

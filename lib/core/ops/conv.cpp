@@ -107,7 +107,7 @@ void infer_causal_conv(OpContext& op) {
 
 // L·k products per channel; SiLU is a sigmoid and a multiplication.
 OpCost cost_causal_conv(const OpContext& op) {
-  const std::string_view activation = op.attribute("activation", std::string_view("none"));
+  const std::string_view activation = op.attribute("activation", "none");
   const bool is_silu = activation == "silu" || activation == "swish";
   if (!is_silu && activation != "none") op.unknown(cat("activation is '", activation, "'"));
   const Work bias = {.arith = op.has_input(2) ? 1 : 0};

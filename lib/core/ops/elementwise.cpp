@@ -26,7 +26,7 @@ std::optional<Shape> aligned_shape(OpContext& op) {
   Shape shape = op.shape(0);
   if (!op.has_shape(1)) return shape;
   const Shape& second = op.shape(1);
-  const bool stretched = op.attribute("broadcast", std::int64_t{0}) != 0;
+  const bool stretched = op.flag("broadcast");
   if (second.size() > shape.size() || (!stretched && second.size() != shape.size()))
     op.fail(cat("B has rank ", second.size(), " and A ", shape.size()));
   const auto rank = static_cast<std::int64_t>(shape.size());
@@ -116,7 +116,7 @@ OpCost cost_where(const OpContext& op) { return in_precision(op.output(0).elemen
 
 // --- values ---
 
-void fold_mod(OpContext& op) { fold_broadcast(op, op.attribute("fmod", std::int64_t{0}) != 0 ? remainder : modulo); }
+void fold_mod(OpContext& op) { fold_broadcast(op, op.flag("fmod") ? remainder : modulo); }
 
 void fold_mean(OpContext& op) {
   fold_broadcast(op, add);

@@ -32,8 +32,8 @@ Dim product_macs(const OpContext& op, const Shape& left, const Shape& right) {
 GemmSizes gemm_sizes(const OpContext& op, int a, int b) {
   if (op.rank(a) != 2 || op.rank(b) != 2)
     op.fail(cat("A and B have ranks ", op.rank(a), " and ", op.rank(b), ", expected 2"));
-  const bool trans_a = op.attribute("transA", std::int64_t{0}) != 0;
-  const bool trans_b = op.attribute("transB", std::int64_t{0}) != 0;
+  const bool trans_a = op.flag("transA");
+  const bool trans_b = op.flag("transB");
   const Shape& left = op.shape(a);
   const Shape& right = op.shape(b);
   return {left[trans_a ? 1 : 0], left[trans_a ? 0 : 1], right[trans_b ? 1 : 0], right[trans_b ? 0 : 1]};

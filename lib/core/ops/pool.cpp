@@ -1,4 +1,5 @@
-// Pooling over windows, over whole images and over regions of interest. Windows count in full, padding included.
+// Pooling over windows, over whole images and over regions of interest, and detection of regions. Windows count in
+// full, padding included.
 #include <algorithm>
 
 #include "ops/fixed_sizes.h"
@@ -183,6 +184,61 @@ OpCost cost_roi_align(const OpContext& op) {
          (maximum ? compared(reductions) : Work{.arith = reductions + op.output_elements(0)});
 }
 
+// --- detection and image files: their output sizes depend on the data ---
+
+// The most boxes kept per class and image: the third input, 0 if it is absent; empty if it is unknown, or larger than
+// any number of boxes, which exporters write for "all".
+std::optional<Dim> kept_per_class(const OpContext& op) {
+  if (!op.has_input(2)) return Dim(0);
+  const std::optional<Dim> kept = scalar_value(op, 2);
+  if (!kept || !kept->is_constant()) return kept;
+  if (*kept->value() < 0) return Dim(0);
+  // Exporters write the largest integer for "no limit".
+  return *kept->value() >= (Int{1} << 31) - 1 ? std::nullopt : kept;
+}
+
+// boxes [batch, boxes, 4], scores [batch, classes, boxes] → [selected, 3].
+void infer_non_max_suppression(OpContext& op) {
+  set_element(op, 0, ElementType::Int64);
+  const Shape& boxes = op.shape(0);
+  const Shape& scores = op.shape(1);
+  if (boxes.size() != 3 || scores.size() != 3) op.fail("boxes and scores should have rank 3");
+  op.unify(boxes[0], scores[0], "batch");
+  const Dim per_class = op.unify(boxes[1], scores[2], "boxes");
+  const std::optional<Dim> kept = kept_per_class(op);
+  const Dim upper = scores[0] * scores[1] * (kept ? min(per_class, *kept) : per_class);
+  const Dim selected =
+      upper == Dim(0) ? Dim(0) : op.fresh("selected_boxes", "boxes that non-maximum suppression keeps", upper);
+  op.set_output(0, ElementType::Int64, {selected, Dim(3)});
+}
+
+// Every score is compared with the threshold, if there is one. Corners and area of a box, once: 4 comparisons,
+// 2 subtractions, 1 multiplication from two corners; 2 + 4 + 1 from centre and size. Every selected box is compared
+// with all boxes of its image: intersection 4 min/max, 2 subtractions, 2 comparisons with 0, 1 multiplication; union
+// an addition and a subtraction; a division and a comparison. Sorting the scores is not counted.
+OpCost cost_non_max_suppression(const OpContext& op) {
+  const Shape& boxes = op.shape(0);
+  const Dim& selected = op.output_shape(0)[0];
+  const Dim box_count = boxes[0] * boxes[1];
+  const Dim pairs = selected * boxes[1];
+  const Dim tests = op.has_input(4) ? op.elements(1) : Dim(0);
+  const Dim corners = op.flag("center_point_box") ? 0 : 4;
+  return op.streamed({0, 1}) + compared(tests) + Work{.arith = 7, .comparisons = corners} * box_count +
+         Work{.arith = 13, .comparisons = 7} * pairs;
+}
+
+void infer_image_decoder(OpContext& op) {
+  const std::string_view format = op.attribute("pixel_format", "RGB");
+  if (format != "RGB" && format != "BGR" && format != "Grayscale") op.fail(cat("pixel_format is '", format, "'"));
+  const Dim height = op.fresh("image_height", "height of a decoded image");
+  const Dim width = op.fresh("image_width", "width of a decoded image");
+  op.set_output(0, ElementType::Uint8, {height, width, Dim(format == "Grayscale" ? 1 : 3)});
+}
+
+OpCost cost_image_decoder(const OpContext& op) {
+  op.unknown("the work of decoding depends on the format and contents of the image");
+}
+
 // clang-format off
 constexpr OpRule kPoolRules[] = {
     // op                 infer               cost                      fold     cost in words
@@ -190,10 +246,12 @@ constexpr OpRule kPoolRules[] = {
     {"GlobalAveragePool", infer_global_pool,  cost_global_average_pool, nullptr, "n − 1 adds, 1 division per output element", kPooling},
     {"GlobalLpPool",      infer_global_pool,  cost_global_lp_pool,      nullptr, "|x|^p per element, n − 1 adds, 1 root per output element", kPooling},
     {"GlobalMaxPool",     infer_global_pool,  cost_global_max_pool,     nullptr, "n − 1 comparisons per output element", kPooling},
+    {"ImageDecoder",      infer_image_decoder,       cost_image_decoder,       nullptr, "not known: depends on the image", kOther.with(Gradient::NoInput)},
     {"LpPool",            infer_pool,         cost_lp_pool,             nullptr, "|x|^p per tap, kernel − 1 adds, 1 root per output element", kPooling},
     {"MaxPool",           infer_pool,         cost_max_pool,            nullptr, "kernel − 1 comparisons per output element", kPooling},
     {"MaxRoiPool",        infer_max_roi_pool, cost_max_roi_pool,        nullptr, "pixels − 1 comparisons per bin; the data decide its pixels", kPooling.with(Gradient::Unmodelled)},
     {"MaxUnpool",         infer_max_unpool,   cost_max_unpool,          nullptr, "no arithmetic; reads values and indices, writes the output", kPooling},
+    {"NonMaxSuppression", infer_non_max_suppression, cost_non_max_suppression, nullptr, "1 comparison per score with a threshold; 7 per box; 13 per selected box and box of its image; no sorting", kSearch},
     {"RoiAlign",          infer_roi_align,    cost_roi_align,           nullptr, "r² bilinear samples (7) and their mean or maximum per output element; weights per region; with sampling_ratio 0 the data decide r", kPooling},
 };
 // clang-format on

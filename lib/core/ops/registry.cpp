@@ -15,10 +15,10 @@ std::span<const Family> families() {
       for (const std::span<const OpRule> rules : tables) all.push_back({domain, rules});
     };
     add("",
-        {attention_rules(), conv_rules(),   einsum_rules(),  elementwise_rules(), gather_rules(),   generate_rules(),
-         layout_rules(),    loss_rules(),   matmul_rules(),  norm_rules(),        pool_rules(),     quantize_rules(),
-         recurrent_rules(), reduce_rules(), reshape_rules(), resize_rules(),      sequence_rules(), signal_rules(),
-         slice_rules(),     unary_rules(),  text_rules(),    vision_rules(),      withdrawn_rules()});
+        {attention_rules(), conv_rules(),    einsum_rules(),   elementwise_rules(), gather_rules(),   generate_rules(),
+         layout_rules(),    matmul_rules(),  norm_rules(),     pool_rules(),        quantize_rules(), recurrent_rules(),
+         reduce_rules(),    reshape_rules(), resize_rules(),   sequence_rules(),    signal_rules(),   slice_rules(),
+         unary_rules(),     text_rules(),    withdrawn_rules()});
     add("ai.onnx.preview", {preview_rules()});
     add("ai.onnx.ml", {ml_rules()});
     add("ai.onnx.preview.training", {training_rules()});
@@ -26,8 +26,7 @@ std::span<const Family> families() {
     add("com.microsoft",
         {contrib_attention_rules(), contrib_cache_attention_rules(), contrib_conv_rules(), contrib_elementwise_rules(),
          contrib_generation_rules(), contrib_matmul_rules(), contrib_misc_rules(), contrib_moe_rules(),
-         contrib_norm_rules(), contrib_packed_attention_rules(), contrib_qlinear_rules(), contrib_recurrent_rules(),
-         contrib_speculative_rules(), contrib_state_rules()});
+         contrib_norm_rules(), contrib_qlinear_rules(), contrib_recurrent_rules(), contrib_state_rules()});
     add("com.microsoft.nchwc", {nchwc_rules()});
     add("com.ms.internal.nhwc", {internal_nhwc_rules()});
     add("org.pytorch.aten", {aten_rules()});

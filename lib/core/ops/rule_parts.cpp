@@ -79,7 +79,7 @@ Work activation_work(const OpContext& op, std::string_view name) {
 }
 
 Work fused_activation_work(const OpContext& op) {
-  return activation_work(op, op.attribute("activation", std::string_view(""))) * op.output_elements(0);
+  return activation_work(op, op.attribute("activation", "")) * op.output_elements(0);
 }
 
 std::optional<Dim> scalar_value(const OpContext& op, int i) {
