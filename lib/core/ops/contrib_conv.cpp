@@ -1,7 +1,7 @@
 // com.microsoft: convolutions and pools with fused activations and sums, or with channels last; and the rows of
 // com.ms.internal.nhwc and com.microsoft.nchwc, the domains into which ONNX Runtime rewrites images when it saves an
 // optimised model. NCHWc tensors keep the shape [N, C, H, W] with C padded to blocks of 8 or 16.
-#include "ops/contrib_window.h"
+#include "ops/images.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -114,36 +114,12 @@ Shape max_unpool_nhwc_shape(OpContext& op) {
 
 // --- other image operators with channels last ---
 
-Shape depth_to_space_nhwc_shape(OpContext& op) {
-  const Dim block = positive_attribute(op, "blocksize");
-  const Shape& in = shape_of(op, 0, 4);
-  return {in[0], in[1] * block, in[2] * block, divided(op, in[3], block * block, "channels and blocks")};
-}
-
-Shape space_to_depth_nhwc_shape(OpContext& op) {
-  const Dim block = positive_attribute(op, "blocksize");
-  const Shape& in = shape_of(op, 0, 4);
-  return {in[0], divided(op, in[1], block, "height and blocks"), divided(op, in[2], block, "width and blocks"),
-          in[3] * block * block};
-}
-
-Shape grid_sample_nhwc_shape(OpContext& op) {
-  const Image image = image_of(op, 0, kLast);
-  const Shape& grid = op.shape(1);
-  if (grid.size() != op.shape(0).size()) op.fail("input and grid differ in rank");
-  op.unify(grid.back(), Dim(image.spatial.size()), "coordinates per location");
-  const Image output{op.unify(image.batch, grid[0], "batch"), image.channels, Shape(grid.begin() + 1, grid.end() - 1)};
-  return output.shape(kLast);
-}
-
 OpCost cost_grid_sample_nhwc(const OpContext& op) { return grid_sample_cost(op, row_count(op.output_shape(0))); }
 
-// Moments (4), a·x + b per element; two divisions, ε, rsqrt, a, b (3) per image and channel.
 OpCost cost_instance_norm_nhwc(const OpContext& op) {
   const Image image = image_of(op, 0, kLast);
   const Dim statistics = image.batch * image.channels;
-  return op.streamed() + Work{.arith = 6 * op.elements(0) + 6 * statistics, .special = statistics} +
-         fused_activation_work(op);
+  return op.streamed() + channel_norm_work(op.elements(0), statistics, statistics) + fused_activation_work(op);
 }
 
 // --- NCHWc ---
@@ -194,15 +170,15 @@ Shape nchwc_upsample_shape(OpContext& op) {
 // Coordinates (mul, add) and weights per position of a scaled axis, taps per element.
 OpCost cost_nchwc_upsample(const OpContext& op) {
   const Interpolation mode = interpolation(op, "nearest");
-  OpCost cost = op.streamed();
   const auto scales = upsample_scales(op);
   int axes = 0;
+  Dim positions;
   for (std::size_t i = 0; i < scales.size(); ++i) {
     if (scales[i] == 1) continue;
     ++axes;
-    cost += (Work{.arith = 2} + axis_weights_work(mode)) * op.output_shape(0)[i];
+    positions += op.output_shape(0)[i];
   }
-  return cost + sample_work(mode, axes) * op.output_elements(0);
+  return op.streamed() + resampling_work(mode, axes, positions, 0, op.output_elements(0));
 }
 
 // clang-format off
@@ -225,11 +201,11 @@ constexpr OpRule kNhwcRules[] = {
     {"BatchNormalization",    infer_as<"BatchNormalization">,          cost_with_activation<"BatchNormalization">, nullptr, "as ai.onnx, then the activation", kPointwise.with(Epilogue::BatchNorm).with(Gradient::Unmodelled).reads({{}, WeightUse::Factor, WeightUse::Additive, WeightUse::Additive, WeightUse::Positive})},
     {"Conv",                  shaped<conv_shape<kLast>>,               cost_conv<kLast>,                nullptr, "C/group × kernel macs, bias add, activation per output element", kConvolution.with(Gradient::Unmodelled).reads({{}, WeightUse::Weight, WeightUse::Additive})},
     {"ConvTranspose",         shaped<conv_transpose_nhwc_shape<1>>,    cost_conv_transpose_nhwc,        nullptr, "M/group × kernel macs per input element; bias add, activation", kConvolution.with(ProductForm::Deconvolution).with(Gradient::Unmodelled).reads({{}, WeightUse::Weight, WeightUse::Additive})},
-    {"DepthToSpace",          shaped<depth_to_space_nhwc_shape>,       cost_move,                       nullptr, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
+    {"DepthToSpace",          shaped<depth_to_space_shape<kLast>>,     cost_move,                       nullptr, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
     {"GlobalAveragePool",     shaped<global_pool_shape<kLast>>,        cost_as<"GlobalAveragePool">,    nullptr, "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
     {"GlobalLpPool",          shaped<global_pool_shape<kLast>>,        cost_as<"GlobalLpPool">,         nullptr, "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
     {"GlobalMaxPool",         shaped<global_pool_shape<kLast>>,        cost_as<"GlobalMaxPool">,        nullptr, "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
-    {"GridSample",            shaped<grid_sample_nhwc_shape>,          cost_grid_sample_nhwc,           nullptr, "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
+    {"GridSample",            shaped<grid_sample_shape<kLast>>,        cost_grid_sample_nhwc,           nullptr, "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
     {"InstanceNormalization", infer_same,                              cost_instance_norm_nhwc,         nullptr, "as ai.onnx, then the activation", kNorm.with(Gradient::Unmodelled).reads({{}, WeightUse::Factor, WeightUse::Additive})},
     {"LRN",                   infer_same,                              cost_as<"LRN">,                  nullptr, "as ai.onnx", kNorm.with(Gradient::Unmodelled)},
     {"LpPool",                infer_pool<kLast>,                       cost_as<"LpPool">,               nullptr, "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
@@ -239,7 +215,7 @@ constexpr OpRule kNhwcRules[] = {
     {"QLinearConv",           shaped<conv_shape<kLast, 3>, 7>,         cost_qlinear_conv_nhwc,          nullptr, "as com.microsoft", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Unmodelled).reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint, {}, WeightUse::QuantScale, WeightUse::ZeroPoint, WeightUse::QuantScale, WeightUse::ZeroPoint})},
     {"QLinearConvTranspose",  shaped<conv_transpose_nhwc_shape<3>, 7>, cost_qlinear_conv_transpose,     nullptr, "M/group × kernel macs per input element; bias, quantise (5) per output element; zero points", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Unmodelled)},
     {"Resize",                infer_as<"Resize">,                      cost_as<"Resize">,               nullptr, "as ai.onnx; scales are listed in the order of the axes", kPooling.with(Gradient::Unmodelled)},
-    {"SpaceToDepth",          shaped<space_to_depth_nhwc_shape>,       cost_move,                       nullptr, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
+    {"SpaceToDepth",          shaped<space_to_depth_shape<kLast>>,     cost_move,                       nullptr, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
 };
 
 constexpr OpRule kNchwcRules[] = {

@@ -88,16 +88,14 @@ Shape crop_shape(OpContext& op) {
   return {dim_of(op, 1, 0), dim_of(op, 0, 1), height, width};
 }
 
-// Per region and row or column of the crop: its coordinate (mul, add) and weights; per place the products of weights;
-// per element the taps. Reads the taps, at most the whole map.
+// The rows and columns of each region have coordinates. Reads the taps, at most the whole map.
 OpCost cost_crop(const OpContext& op) {
   const Interpolation mode = interpolation(op, "bilinear");
   const Shape& output = op.output_shape(0);
   const Dim taps = min(op.elements(0), op.output_elements(0) * sample_taps(mode, 2));
   return cost_reading(op, {1, 2}, byte_size(taps, op.element(0))) +
-         (Work{.arith = 2} + axis_weights_work(mode)) * (output[0] * (output[2] + output[3])) +
-         weight_products_work(mode, 2) * (output[0] * output[2] * output[3]) +
-         sample_work(mode, 2) * op.output_elements(0);
+         resampling_work(mode, 2, output[0] * (output[2] + output[3]), output[0] * output[2] * output[3],
+                         op.output_elements(0));
 }
 
 // --- Rfft, Irfft: 5·N·⌈log2 N⌉ per complex transform of length N, axis by axis, half of it for real data ---
@@ -197,58 +195,6 @@ Shape expand_dims_shape(OpContext& op) {
   return shape;
 }
 
-// The begin and the end pad of each axis, from pads [2·rank] or [1, 2·rank]; empty where they are data.
-std::vector<std::optional<std::pair<Dim, Dim>>> pads_of(const OpContext& op) {
-  const auto rank = static_cast<std::size_t>(op.rank(0));
-  std::vector<std::optional<std::pair<Dim, Dim>>> result(rank);
-  const TensorValue* pads = op.value(1);
-  if (pads == nullptr) return result;
-  if (pads->size() != 2 * rank) op.fail(cat("pads has ", pads->size(), " entries, expected ", 2 * rank));
-  for (std::size_t i = 0; i < rank; ++i) {
-    const auto begin = as_dim((*pads)[i]), end = as_dim((*pads)[i + rank]);
-    if (begin && end) result[i].emplace(*begin, *end);
-  }
-  return result;
-}
-
-Shape pad_shape(OpContext& op) {
-  const auto pads = pads_of(op);
-  Shape shape = op.shape(0);
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    shape[i] =
-        pads[i] ? shape[i] + pads[i]->first + pads[i]->second : op.fresh("padded_dim", "pads are computed from data");
-    if (const auto size = shape[i].value(); size && *size < 0) op.fail(cat("pads remove more than axis ", i, " has"));
-  }
-  return shape;
-}
-
-// Reads only the elements that negative pads leave.
-OpCost cost_pad(const OpContext& op) {
-  const auto pads = pads_of(op);
-  Dim kept = 1;
-  for (std::size_t i = 0; i < pads.size(); ++i) {
-    const Dim& size = op.shape(0)[i];
-    kept *= pads[i] ? max(size + min(pads[i]->first, 0) + min(pads[i]->second, 0), 0) : size;
-  }
-  return cost_reading(op, {}, byte_size(kept, op.element(0)));
-}
-
-// The length of a Range without a step, which defaults to 1; otherwise Range is as in ai.onnx.
-std::optional<Dim> unit_range(const OpContext& op) {
-  const auto start = known_input(op, 0);
-  const auto limit = known_input(op, 1);
-  if (!start || !limit || start->count != 1 || limit->count != 1) return std::nullopt;
-  const Scalar span = ceil(subtract((*limit)[0], (*start)[0], op.element(0)), op.element(0));
-  const auto length = as_dim(convert(span, op.element(0), ElementType::Int64));
-  return length ? std::optional<Dim>(max(*length, 0)) : std::nullopt;
-}
-
-void infer_range(OpContext& op) {
-  if (op.has_input(2)) return infer_as<"Range">(op);
-  const auto length = unit_range(op);
-  op.set_output(0, op.element(0), {length ? *length : op.fresh("range", "a bound of Range is computed from data")});
-}
-
 // dim d of size n → ⌊(n − size) / step⌋ + 1 slices, their elements on a new last axis.
 Shape unfold_shape(OpContext& op) {
   Shape shape = op.shape(0);
@@ -332,8 +278,8 @@ constexpr OpRule kContribMiscRules[] = {
     {"GridSample",           infer_as<"GridSample">,    cost_as<"GridSample">, nullptr,   "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
     {"Irfft",                shaped<irfft_shape>,       cost_irfft,            nullptr,   "2.5·N·⌈log2 N⌉ per transform of length N", kSignal},
     {"MurmurHash3",          infer_murmur,              cost_murmur,           nullptr,   "7 per word of 4 bytes, 9 per element", kOther.with(Gradient::Unmodelled)},
-    {"Pad",                  shaped<pad_shape>,         cost_pad,              nullptr,   "no arithmetic; reads what is not cropped", kLayout.with(Gradient::Unmodelled)},
-    {"Range",                infer_range,               cost_as<"Range">,      fold_as<"Range">, "as ai.onnx", kGenerated.with(Placement::Materialises)},
+    {"Pad",                  infer_as<"Pad">,           cost_as<"Pad">,        nullptr,   "no arithmetic; reads what is not cropped", kLayout.with(Gradient::Unmodelled)},
+    {"Range",                infer_as<"Range">,             cost_as<"Range">,      fold_as<"Range">, "as ai.onnx", kGenerated.with(Placement::Materialises)},
     {"Rfft",                 shaped<rfft_shape>,        cost_rfft,             nullptr,   "2.5·N·⌈log2 N⌉ per transform of length N", kSignal},
     {"Snpe",                 infer_opaque,              cost_opaque,           nullptr,   "not known: a compiled model", kOther.with(Gradient::Unmodelled)},
     {"Tokenizer",            shaped_as<tokenizer_shape, ElementType::String>, cost_move, nullptr, "no arithmetic", kText},

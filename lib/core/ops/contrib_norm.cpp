@@ -1,6 +1,6 @@
 // com.microsoft: normalizations with neighbouring operators fused in: residual sums, embeddings, gates, activations.
 #include "ops/attention_work.h"
-#include "ops/contrib_window.h"
+#include "ops/images.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -91,14 +91,13 @@ void infer_group_norm(OpContext& op) {
   for (const int output : {0, 1}) op.set_output(output, op.input(0));
 }
 
-// Moments (4) and a·x + b per element; two divisions, ε, rsqrt per group; a = gamma·rsqrt, b = beta − a·mean (3) per
-// image and channel; SiLU if the attribute activation requests it.
+// SiLU follows if the attribute activation requests it.
 OpCost cost_group_norm(const OpContext& op) {
   const Image image = image_of(op, 0, layout_of(op, 1));
   const Dim statistics = image.batch * positive_attribute(op, "groups");
   const bool has_silu = op.flag("activation");
-  return op.streamed() + Work{.arith = 3 * statistics + 3 * image.batch * image.channels, .special = statistics} +
-         (Work{.arith = 6} + (has_silu ? silu_work() : Work())) * op.elements(0);
+  return op.streamed() + channel_norm_work(op.elements(0), statistics, image.batch * image.channels) +
+         (has_silu ? silu_work() : Work()) * op.elements(0);
 }
 
 OpCost cost_skip_group_norm(const OpContext& op) {

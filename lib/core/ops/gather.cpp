@@ -63,17 +63,15 @@ Shape picked_shape(OpContext& op, std::size_t axis) {
   return shape;
 }
 
-void infer_gather(OpContext& op) {
-  set_unknown_rank(op);
+Shape gathered_shape(OpContext& op) {
   static_cast<void>(op.input(1));
-  if (!op.has_shape(0) || !op.has_shape(1)) return;
   const Shape& data = op.shape(0);
   const std::size_t axis = axis_of(op, 0);
   Shape shape(data.begin(), data.begin() + axis);
   const Shape picked = picked_shape(op, axis);
   shape.insert(shape.end(), picked.begin(), picked.end());
   shape.insert(shape.end(), data.begin() + axis + 1, data.end());
-  op.set_output(0, op.element(0), std::move(shape));
+  return shape;
 }
 
 void fold_gather(OpContext& op) {
@@ -130,12 +128,10 @@ std::size_t index_length(const OpContext& op, std::size_t batch_dims) {
   return static_cast<std::size_t>(*length);
 }
 
-void infer_gather_nd(OpContext& op) {
-  set_unknown_rank(op);
+Shape gathered_runs_shape(OpContext& op) {
   static_cast<void>(op.input(1));
-  if (!op.has_shape(0) || !op.has_shape(1)) return;
-  const std::int64_t stated = op.attribute("batch_dims", 0);
   const Shape& data = op.shape(0);
+  const std::int64_t stated = op.attribute("batch_dims", 0);
   const Shape& indices = op.shape(1);
   if (stated < 0 || stated >= std::min(op.rank(0), op.rank(1))) op.fail(cat("batch_dims is ", stated));
   const auto batch_dims = static_cast<std::size_t>(stated);
@@ -143,7 +139,7 @@ void infer_gather_nd(OpContext& op) {
   Shape shape(indices.begin(), indices.end() - 1);
   for (std::size_t i = 0; i < batch_dims; ++i) shape[i] = op.unify(data[i], indices[i], "batch dims");
   shape.insert(shape.end(), data.begin() + (batch_dims + length), data.end());
-  op.set_output(0, op.element(0), std::move(shape));
+  return shape;
 }
 
 OpCost cost_gather_nd(const OpContext& op) {
@@ -261,17 +257,15 @@ void fold_scatter_nd(OpContext& op) {
 
 // --- OneHot ---
 
-void infer_one_hot(OpContext& op) {
-  const ElementType element = op.element(2);
-  if (!op.has_shape(0)) return set_element(op, 0, element);
+Shape one_hot_shape(OpContext& op) {
+  Shape shape = op.shape(0);
   const TensorValue* value = op.value(1);
   std::optional<Dim> depth;
   if (value != nullptr && value->size() == 1) depth = as_dim(convert((*value)[0], op.element(1), ElementType::Int64));
   if (depth && depth->is_constant() && *depth->value() < 0) op.fail("a depth of " + depth->to_string());
-  Shape shape = op.shape(0);
   const int axis = normal_axis(op, op.attribute("axis", -1), op.rank(0) + 1);
   shape.insert(shape.begin() + axis, depth ? *depth : op.fresh("depth", "the depth of OneHot is computed from data"));
-  op.set_output(0, element, std::move(shape));
+  return shape;
 }
 
 OpCost cost_one_hot(const OpContext& op) { return in_precision(op.output(0).element, op.streamed({0, 2})); }
@@ -454,11 +448,11 @@ void infer_unique(OpContext& op) {
 constexpr OpRule kGatherRules[] = {
     // op                infer                   cost                  fold                   cost in words
     {"Compress",         infer_compress,         cost_compress,        nullptr,               "no arithmetic; reads the conditions and what they keep", kGathering},
-    {"Gather",           infer_gather,           cost_gather,          fold_gather,           "no arithmetic; reads the indices and what they pick, at most all", kGathering.with(BatchAxis::Indexed).reads({WeightUse::Embedding})},
+    {"Gather",           shaped<gathered_shape>, cost_gather,          fold_gather,           "no arithmetic; reads the indices and what they pick, at most all", kGathering.with(BatchAxis::Indexed).reads({WeightUse::Embedding})},
     {"GatherElements",   infer_gather_elements,  cost_gather_elements, fold_gather_elements,  "no arithmetic; reads the indices and what they pick, at most all", kGathering},
-    {"GatherND",         infer_gather_nd,        cost_gather_nd,       fold_gather_nd,        "no arithmetic; reads the indices and what they pick, at most all", kGathering},
+    {"GatherND",         shaped<gathered_runs_shape>, cost_gather_nd,       fold_gather_nd,        "no arithmetic; reads the indices and what they pick, at most all", kGathering},
     {"NonZero",          infer_non_zero,         cost_select,          fold_non_zero,         "1 comparison / input element", kSearch.with(Placement::Materialises)},
-    {"OneHot",           infer_one_hot,          cost_one_hot,         fold_one_hot,          "no arithmetic; writes the output", kGathering},
+    {"OneHot",           shaped<one_hot_shape, 2>, cost_one_hot,         fold_one_hot,          "no arithmetic; writes the output", kGathering},
     {"Scatter",          infer_scatter_elements, cost_scatter,         fold_scatter_elements, "no arithmetic; copies the data, places the updates", kGathering},
     {"ScatterElements",  infer_scatter_elements, cost_scatter,         fold_scatter_elements, "copies the data, places the updates; with a reduction 1 operation / update", kGathering},
     {"ScatterND",        infer_scatter_nd,       cost_scatter,         fold_scatter_nd,       "copies the data, places the updates; with a reduction 1 operation / update", kGathering},

@@ -91,11 +91,18 @@ Scalar scalar_input(const OpContext& op, int i) {
   return tensor && tensor->count == 1 ? (*tensor)[0] : Scalar();
 }
 
+// Delta; com.microsoft.Range may omit it: 1.
+Scalar range_step(const OpContext& op) {
+  const ElementType type = op.element(0);
+  if (op.has_input(2)) return scalar_input(op, 2);
+  return is_integer(type) ? Scalar(Dim(1)) : real(1, type);
+}
+
 // max(⌈(limit − start) / delta⌉, 0). Reals divide in double precision, as onnxruntime does.
 std::optional<Dim> range_length(const OpContext& op) {
   const ElementType type = op.element(0);
   const Scalar span = subtract(scalar_input(op, 1), scalar_input(op, 0), type);
-  const Scalar delta = scalar_input(op, 2);
+  const Scalar delta = range_step(op);
   if (!is_known(span) || !is_known(delta)) return std::nullopt;
   if (is_true(delta) == false) op.fail("a step of 0");
   if (is_integer(type)) {
@@ -112,7 +119,8 @@ std::optional<Dim> range_length(const OpContext& op) {
 }
 
 void infer_range(OpContext& op) {
-  for (const int i : {0, 1, 2}) static_cast<void>(op.input(i));
+  const bool is_standard = plain_domain(op.node().domain).empty();
+  for (int i = 0; i < (is_standard ? 3 : 2); ++i) static_cast<void>(op.input(i));
   const auto length = range_length(op);
   op.set_output(0, op.element(0), {length ? *length : op.fresh("range", "a bound of Range is computed from data")});
 }
@@ -122,7 +130,7 @@ void fold_range(OpContext& op) {
   if (!shape) return;
   publish_each(op, count_of(*shape), [&, type = op.element(0)](std::int64_t i) {
     const Scalar index = is_integer(type) ? Scalar(Dim(i)) : real(static_cast<double>(i), type);
-    return add(scalar_input(op, 0), multiply(index, scalar_input(op, 2), type), type);
+    return add(scalar_input(op, 0), multiply(index, range_step(op), type), type);
   });
 }
 

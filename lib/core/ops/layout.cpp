@@ -4,7 +4,7 @@
 
 #include "ops/fixed_sizes.h"
 #include "ops/fold.h"
-#include "ops/rule_parts.h"
+#include "ops/images.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -22,11 +22,10 @@ std::vector<std::size_t> permutation(const OpContext& op, std::size_t rank) {
   return perm;
 }
 
-void infer_transpose(OpContext& op) {
-  if (!op.has_shape(0)) return set_unknown_rank(op);
+Shape transposed_shape(OpContext& op) {
   Shape shape;
   for (const std::size_t axis : permutation(op, op.shape(0).size())) shape.push_back(op.shape(0)[axis]);
-  op.set_output(0, op.element(0), std::move(shape));
+  return shape;
 }
 
 void fold_transpose(OpContext& op) {
@@ -35,37 +34,6 @@ void fold_transpose(OpContext& op) {
   const std::vector<std::size_t> perm = permutation(op, input->shape.size());
   const Extents from = strides_of(input->shape);
   fold_axes(op, [&](std::size_t axis, std::int64_t at) { return at * from[perm[axis]]; });
-}
-
-// --- DepthToSpace, SpaceToDepth: [N, C, H, W] with blocks of b × b ---
-
-std::int64_t block_size(const OpContext& op) {
-  constexpr std::int64_t kMaxBlock = 1 << 20;
-  const std::int64_t block = op.required_integer("blocksize");
-  if (block < 1 || block > kMaxBlock) op.fail(cat("blocksize is ", block));
-  if (op.rank(0) != 4) op.fail(cat("the input has rank ", op.rank(0), ", expected 4"));
-  return block;
-}
-
-Dim divided(const OpContext& op, const Dim& size, std::int64_t divisor) {
-  if (auto exact = exact_div(size, divisor)) return *std::move(exact);
-  if (size.is_constant()) op.fail(cat(size.to_string(), " does not divide into blocks of ", divisor));
-  return floor_div(size, divisor);
-}
-
-void infer_depth_to_space(OpContext& op) {
-  if (!op.has_shape(0)) return set_unknown_rank(op);
-  const std::int64_t block = block_size(op);
-  const Shape& shape = op.shape(0);
-  op.set_output(0, op.element(0), {shape[0], divided(op, shape[1], block * block), shape[2] * block, shape[3] * block});
-}
-
-void infer_space_to_depth(OpContext& op) {
-  if (!op.has_shape(0)) return set_unknown_rank(op);
-  const std::int64_t block = block_size(op);
-  const Shape& shape = op.shape(0);
-  op.set_output(0, op.element(0),
-                {shape[0], shape[1] * (block * block), divided(op, shape[2], block), divided(op, shape[3], block)});
 }
 
 // --- Expand ---
@@ -137,9 +105,8 @@ TensorValue repeats(const OpContext& op) {
   return result;
 }
 
-void infer_tile(OpContext& op) {
+Shape tiled_shape(OpContext& op) {
   static_cast<void>(op.input(1));
-  if (!op.has_shape(0)) return set_unknown_rank(op);
   Shape shape = op.shape(0);
   const TensorValue counts = repeats(op);
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -150,7 +117,7 @@ void infer_tile(OpContext& op) {
     else
       shape[i] = count ? shape[i] * *count : op.fresh("tiled_dim", "repeats are computed from data");
   }
-  op.set_output(0, op.element(0), std::move(shape));
+  return shape;
 }
 
 void fold_tile(OpContext& op) {
@@ -170,7 +137,7 @@ struct Padding {
 Padding padding(const OpContext& op) {
   const std::size_t rank = op.shape(0).size();
   TensorValue listed;
-  if (op.opset() < 11) {
+  if (op.opset() < 11 && !op.has_input(1)) {
     const auto pads = op.integer_list(op.opset() < 2 ? "paddings" : "pads");
     if (!pads) op.fail("attribute pads is missing");
     listed.assign(pads->begin(), pads->end());
@@ -198,8 +165,7 @@ Padding padding(const OpContext& op) {
   return result;
 }
 
-void infer_pad(OpContext& op) {
-  if (!op.has_shape(0)) return set_unknown_rank(op);
+Shape padded_shape(OpContext& op) {
   Shape shape = op.shape(0);
   const Padding pads = padding(op);
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -208,7 +174,7 @@ void infer_pad(OpContext& op) {
     shape[i] = begin && end ? shape[i] + *begin + *end : op.fresh("padded_dim", "pads are computed from data");
     if (shape[i].is_constant() && *shape[i].value() < 0) op.fail(cat("pads remove more than axis ", i, " has"));
   }
-  op.set_output(0, op.element(0), std::move(shape));
+  return shape;
 }
 
 // Reads only the elements that negative pads do not crop.
@@ -262,13 +228,13 @@ void infer_reverse_sequence(OpContext& op) {
 // clang-format off
 constexpr OpRule kLayoutRules[] = {
     // op                infer                   cost             fold            cost in words
-    {"DepthToSpace",     infer_depth_to_space,   cost_move,       nullptr,        "no arithmetic; reads and writes all", kLayout},
+    {"DepthToSpace",     shaped<depth_to_space_shape<Layout::ChannelsFirst>>, cost_move,       nullptr,        "no arithmetic; reads and writes all", kLayout},
     {"Expand",           infer_expand,           cost_move_first, fold_expand,    "no arithmetic; reads the input once, writes the output", kExpand},
-    {"Pad",              infer_pad,              cost_pad,        nullptr,        "no arithmetic; reads what is not cropped", kLayout},
+    {"Pad",              shaped<padded_shape>,   cost_pad,        nullptr,        "no arithmetic; reads what is not cropped", kLayout},
     {"ReverseSequence",  infer_reverse_sequence, cost_move,       nullptr,        "no arithmetic; reads and writes all", kLayout},
-    {"SpaceToDepth",     infer_space_to_depth,   cost_move,       nullptr,        "no arithmetic; reads and writes all", kLayout},
-    {"Tile",             infer_tile,             cost_move_first, fold_tile,      "no arithmetic; reads the input once, writes the output", kLayout.with(Numbers::Rearranged).with(Placement::Materialises)},
-    {"Transpose",        infer_transpose,        cost_move,       fold_transpose, "no arithmetic; reads and writes all", kTranspose},
+    {"SpaceToDepth",     shaped<space_to_depth_shape<Layout::ChannelsFirst>>, cost_move,       nullptr,        "no arithmetic; reads and writes all", kLayout},
+    {"Tile",             shaped<tiled_shape>,    cost_move_first, fold_tile,      "no arithmetic; reads the input once, writes the output", kLayout.with(Numbers::Rearranged).with(Placement::Materialises)},
+    {"Transpose",        shaped<transposed_shape>, cost_move,       fold_transpose, "no arithmetic; reads and writes all", kTranspose},
     {"Trilu",            infer_trilu,            cost_move_first, fold_trilu,     "no arithmetic; reads and writes all", kLayout},
 };
 // clang-format on

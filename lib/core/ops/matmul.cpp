@@ -93,13 +93,12 @@ OpCost cost_gemm(const OpContext& op) { return gemm_cost(op, 1.0); }
 
 // --- Det ---
 
-void infer_det(OpContext& op) {
-  if (!op.has_shape(0)) return set_unknown_rank(op);
+Shape det_shape(OpContext& op) {
   Shape shape = op.shape(0);
   if (shape.size() < 2) op.fail(cat("the input has rank ", shape.size(), ", expected 2 or more"));
   op.unify(shape[shape.size() - 2], shape.back(), "rows and columns");
   shape.resize(shape.size() - 2);
-  op.set_output(0, op.element(0), std::move(shape));
+  return shape;
 }
 
 // LU decomposition with partial pivoting of an n × n matrix: for k = 1 … n − 1 there are n − k comparisons for the
@@ -118,7 +117,7 @@ OpCost cost_det(const OpContext& op) {
 // clang-format off
 constexpr OpRule kMatmulRules[] = {
     // op               infer                     cost                 fold     cost in words
-    {"Det",             infer_det,                cost_det,            nullptr, "LU with pivoting: n(n−1)/2 comparisons and div, n(n−1)(2n−1)/6 mul and sub, n − 1 mul per matrix", kOther.with(Gradient::Unmodelled)},
+    {"Det",             shaped<det_shape>,        cost_det,            nullptr, "LU with pivoting: n(n−1)/2 comparisons and div, n(n−1)(2n−1)/6 mul and sub, n − 1 mul per matrix", kOther.with(Gradient::Unmodelled)},
     {"Gemm",            infer_gemm,               cost_gemm,           nullptr, "K macs, 1 bias add / output element; 1 mul per element scaled by alpha or beta ≠ 1", kMatrixProduct.reads({WeightUse::Weight, WeightUse::Weight, WeightUse::Additive})},
     {"MatMul",          shaped<product_shape<1>>, cost_matmul,         nullptr, "K macs / output element", kMatrixProducts.reads({WeightUse::Weight, WeightUse::Weight})},
     {"MatMulInteger",   shaped_as<product_shape<1>, ElementType::Int32>, cost_matmul_integer, nullptr, "K macs / output element; 1 sub per operand element with a zero point", kMatrixProducts.with(ProductForm::Integers).with(Gradient::Integers).reads({{}, {}, WeightUse::ZeroPoint, WeightUse::ZeroPoint})},

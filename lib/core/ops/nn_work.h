@@ -77,19 +77,25 @@ inline Work sample_work(Interpolation mode, int axes) {
   return {.arith = 2 * sample_taps(mode, axes) - 1};
 }
 
+// Sampling at places whose coordinates are affine in their positions. Per position along an axis: its coordinate (mul,
+// add) and weights; per place the products of weights, which all channels share; per sample the weighted sum of taps.
+inline Work resampling_work(Interpolation mode, int axes, const Dim& positions, const Dim& places, const Dim& samples) {
+  return (Work{.arith = 2} + axis_weights_work(mode)) * positions + weight_products_work(mode, axes) * places +
+         sample_work(mode, axes) * samples;
+}
+
 // GridSample. Per location and axis: scale to pixels (mul, add), fold into the image (border: 2 comparisons;
-// reflection: sub, div, floor, mul, sub, add), weights; per location the products of weights; per channel the weighted
-// sum. Reads the whole grid and the taps, at most the whole input.
+// reflection: sub, div, floor, mul, sub, add), weights. Reads the whole grid and the taps, at most the whole input.
 inline OpCost grid_sample_cost(const OpContext& op, const Dim& locations) {
   const Interpolation mode = interpolation(op, op.opset() >= 20 ? "linear" : "bilinear");
   const int axes = op.rank(0) - 2;
   const std::string_view padding = op.attribute("padding_mode", "zeros");
-  Work per_axis = Work{.arith = 2} + axis_weights_work(mode);
-  if (padding == "border") per_axis = per_axis + Work{.arith = 2, .comparisons = 2};
-  if (padding == "reflection") per_axis = per_axis + Work{.arith = 6, .comparisons = 1};
+  Work folding;
+  if (padding == "border") folding = {.arith = 2, .comparisons = 2};
+  if (padding == "reflection") folding = {.arith = 6, .comparisons = 1};
   const Dim taps_read = min(op.elements(0), op.output_elements(0) * sample_taps(mode, axes));
-  return cost_reading(op, {1}, byte_size(taps_read, op.element(0))) + per_axis * (locations * axes) +
-         weight_products_work(mode, axes) * locations + sample_work(mode, axes) * op.output_elements(0);
+  return cost_reading(op, {1}, byte_size(taps_read, op.element(0))) + folding * (locations * axes) +
+         resampling_work(mode, axes, locations * axes, locations, op.output_elements(0));
 }
 
 // --- work per element ---
@@ -119,10 +125,26 @@ inline Work silu_work() { return {.arith = 1, .special = 1}; }
 inline Work gelu_work() { return {.arith = 4, .special = 1}; }
 // 0.5·x·(1 + tanh(x·(a + b·x²))): 5 multiplications, 2 additions.
 inline Work fast_gelu_work() { return {.arith = 7, .special = 1}; }
+// Mean and variance: per element an addition, a subtraction, a square, an addition; per statistic two divisions.
+inline Work moments_work(const Dim& elements, const Dim& statistics) {
+  return {.arith = 4 * elements + 2 * statistics};
+}
+// 1/√(v + ε): an addition and an rsqrt.
+inline Work inverse_root_work(const Dim& statistics) { return {.arith = statistics, .special = statistics}; }
+// Moments per statistic, then y = a·x + b per element with a = scale·rsqrt(variance + ε), b = bias − a·mean for each
+// image and channel, `coefficients` in all.
+inline Work channel_norm_work(const Dim& elements, const Dim& statistics, const Dim& coefficients) {
+  return moments_work(elements, statistics) + inverse_root_work(statistics) +
+         Work{.arith = 2 * elements + 3 * coefficients};
+}
 // Per element moments (4) and normalise; per row two divisions, ε, rsqrt.
-Work layer_norm_work(const Dim& elements, const Dim& rows);
+inline Work layer_norm_work(const Dim& elements, const Dim& rows) {
+  return moments_work(elements, rows) + inverse_root_work(rows) + Work{.arith = elements};
+}
 // Per element square, add, normalise; per row a division, ε, rsqrt.
-Work rms_norm_work(const Dim& elements, const Dim& rows);
+inline Work rms_norm_work(const Dim& elements, const Dim& rows) {
+  return inverse_root_work(rows) + Work{.arith = 3 * elements + rows};
+}
 inline Work scaled_rms_norm_work(const Dim& elements, const Dim& rows) {
   return rms_norm_work(elements, rows) + Work{.arith = elements};
 }

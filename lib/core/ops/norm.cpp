@@ -13,12 +13,6 @@ ElementType stash_type(const OpContext& op) {
   return static_cast<ElementType>(type);
 }
 
-// Mean and variance: per element an addition, a subtraction, a square, an addition; per statistic two divisions.
-Work moments_work(const Dim& elements, const Dim& statistics) { return {.arith = 4 * elements + 2 * statistics}; }
-
-// 1/√(v + ε): an addition and an rsqrt.
-Work inverse_root_work(const Dim& statistics) { return {.arith = statistics, .special = statistics}; }
-
 // --- batch normalization ---
 
 // Outputs beyond the first exist only in training; since opset 14 an attribute states the mode.
@@ -65,8 +59,8 @@ void infer_layer_norm(OpContext& op) {
 // Moments; then per element normalise, scale, and shift where there is a bias.
 OpCost cost_layer_norm(const OpContext& op) {
   const Dim elements = op.elements(0), rows = row_count(op, -1);
-  return in_precision(stash_type(op), op.streamed()) + moments_work(elements, rows) + inverse_root_work(rows) +
-         Work{.arith = (op.has_input(2) ? 3 : 2) * elements};
+  return in_precision(stash_type(op), op.streamed()) + layer_norm_work(elements, rows) +
+         Work{.arith = (op.has_input(2) ? 2 : 1) * elements};
 }
 
 void infer_rms_norm(OpContext& op) {
@@ -76,28 +70,20 @@ void infer_rms_norm(OpContext& op) {
   op.set_output(1, stash_type(op), statistics_shape(op));
 }
 
-// Per element square, add, normalise, scale; per row a division, ε, an rsqrt.
 OpCost cost_rms_norm(const OpContext& op) {
-  const Dim rows = row_count(op, -1);
-  return in_precision(stash_type(op), op.streamed()) + Work{.arith = 4 * op.elements(0) + rows} +
-         inverse_root_work(rows);
+  return in_precision(stash_type(op), op.streamed()) + scaled_rms_norm_work(op.elements(0), row_count(op, -1));
 }
 
 // --- statistics per image and group of channels ---
-
-// Moments per statistic, then y = a·x + b per element with a = scale·rsqrt(variance + ε), b = bias − a·mean for each
-// image and channel.
-OpCost cost_channel_norm(const OpContext& op, const Dim& statistics, const Dim& coefficients) {
-  return op.streamed() + moments_work(op.elements(0), statistics) + inverse_root_work(statistics) +
-         Work{.arith = 2 * op.elements(0) + 3 * coefficients};
-}
 
 Dim image_channels(const OpContext& op) {
   if (op.rank(0) < 2) op.fail(cat("input 0 has rank ", op.rank(0), ", expected 2 or more"));
   return op.shape(0)[0] * op.shape(0)[1];
 }
 
-OpCost cost_instance_norm(const OpContext& op) { return cost_channel_norm(op, image_channels(op), image_channels(op)); }
+OpCost cost_instance_norm(const OpContext& op) {
+  return op.streamed() + channel_norm_work(op.elements(0), image_channels(op), image_channels(op));
+}
 
 std::int64_t group_count(const OpContext& op) {
   const std::int64_t groups = op.required_integer("num_groups");
@@ -116,7 +102,7 @@ void infer_group_norm(OpContext& op) {
 // Scale and bias are per channel since opset 21, per group before.
 OpCost cost_group_norm(const OpContext& op) {
   const Dim channels = image_channels(op), statistics = op.shape(0)[0] * group_count(op);
-  OpCost cost = cost_channel_norm(op, statistics, op.opset() >= 21 ? channels : statistics);
+  OpCost cost = op.streamed() + channel_norm_work(op.elements(0), statistics, op.opset() >= 21 ? channels : statistics);
   if (op.opset() >= 21) cost.precision = stash_type(op);
   return cost;
 }

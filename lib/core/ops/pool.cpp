@@ -161,10 +161,9 @@ Dim roi_samples(const OpContext& op, std::string_view hint, std::size_t axis) {
 }
 
 // r × r bilinear samples per bin, r = sampling_ratio. Per region: scale 4 corners, shift them where pixels are
-// centred on halves, 2 differences, 2 bin sizes (and 2 comparisons with the least size 1 where not shifted). Per
-// sample row and column: its coordinate (mul, add) and weights, which all channels share. Per output element: r²
-// interpolations, then r² − 1 additions and a division, or r² − 1 comparisons.
-// Reads the taps, at most the whole map.
+// centred on halves, 2 differences, 2 bin sizes (and 2 comparisons with the least size 1 where not shifted). Sample
+// rows and columns have coordinates. Per output element: r² interpolations, then r² − 1 additions and a division, or
+// r² − 1 comparisons. Reads the taps, at most the whole map.
 OpCost cost_roi_align(const OpContext& op) {
   const Dim rows = roi_samples(op, "roi_rows", 2);
   const Dim columns = roi_samples(op, "roi_columns", 3);
@@ -177,10 +176,8 @@ OpCost cost_roi_align(const OpContext& op) {
   const Dim reductions = op.output_elements(0) * (rows * columns - 1);
   return cost_reading(op, {1, 2}, byte_size(taps_read, op.element(0))) +
          (shifted ? Work{.arith = 12} : Work{.arith = 10, .comparisons = 2}) * regions +
-         (Work{.arith = 2} + axis_weights_work(Interpolation::Linear)) *
-             (regions * (output[2] * rows + output[3] * columns)) +
-         weight_products_work(Interpolation::Linear, 2) * (regions * samples) +
-         sample_work(Interpolation::Linear, 2) * (regions * output[1] * samples) +
+         resampling_work(Interpolation::Linear, 2, regions * (output[2] * rows + output[3] * columns),
+                         regions * samples, regions * output[1] * samples) +
          (maximum ? compared(reductions) : Work{.arith = reductions + op.output_elements(0)});
 }
 

@@ -54,19 +54,19 @@ Shape undetermined_shape(OpContext& op) {
   return shape;
 }
 
-void infer_reduce(OpContext& op) {
-  set_unknown_rank(op);
-  if (!op.has_shape(0)) return;
+Shape reduced_shape(OpContext& op) {
   const auto reduced = reduced_axes(op);
-  op.set_output(0, op.element(0), reduced ? without(op.shape(0), *reduced, keeps_dims(op)) : undetermined_shape(op));
+  return reduced ? without(op.shape(0), *reduced, keeps_dims(op)) : undetermined_shape(op);
 }
 
-void infer_arg(OpContext& op) {
-  if (!op.has_shape(0)) return set_element(op, 0, ElementType::Int64);
+Shape arg_shape(OpContext& op) {
   std::vector<bool> reduced(op.shape(0).size(), false);
   reduced[axis_of(op, 0)] = true;
-  op.set_output(0, ElementType::Int64, without(op.shape(0), reduced, keeps_dims(op)));
+  return without(op.shape(0), reduced, keeps_dims(op));
 }
+
+constexpr auto kInferReduce = shaped<reduced_shape>;
+constexpr auto kInferArg = shaped_as<arg_shape, ElementType::Int64>;
 
 // The axis is an argument: a scalar or a list of one.
 void infer_running(OpContext& op) {
@@ -225,20 +225,20 @@ void fold_running(OpContext& op) {
 // clang-format off
 constexpr OpRule kReduceRules[] = {
     // op                infer          cost            fold                       cost in words
-    {"ArgMax",           infer_arg,     kCostExtreme,   fold_arg<greater>,         "n − m comparisons for m results of n elements", kSearch},
-    {"ArgMin",           infer_arg,     kCostExtreme,   fold_arg<less>,            "n − m comparisons", kSearch},
+    {"ArgMax",           kInferArg,     kCostExtreme,   fold_arg<greater>,         "n − m comparisons for m results of n elements", kSearch},
+    {"ArgMin",           kInferArg,     kCostExtreme,   fold_arg<less>,            "n − m comparisons", kSearch},
     {"CumProd",          infer_running, cost_running,   fold_running<multiply>,    "L − 1 mul along each line of L elements; an upper bound where the axis is data", kSignal},
     {"CumSum",           infer_running, cost_running,   fold_running<add>,         "L − 1 add along each line of L elements; an upper bound where the axis is data", kSignal.with(Gradient::Rule)},
-    {"ReduceL1",         infer_reduce,  kCostL1,        nullptr,                   "n sign changes, n − m add", kReduction},
-    {"ReduceL2",         infer_reduce,  kCostL2,        nullptr,                   "n mul, n − m add, m sqrt", kReduction},
-    {"ReduceLogSum",     infer_reduce,  kCostLogSum,    nullptr,                   "n − m add, m log", kReduction},
-    {"ReduceLogSumExp",  infer_reduce,  kCostLogSumExp, nullptr,                   "n exp, n − m add, m log", kReduction},
-    {"ReduceMax",        infer_reduce,  kCostExtreme,   fold_reduce<maximum>,      "n − m comparisons", kReduction},
-    {"ReduceMean",       infer_reduce,  kCostMean,      fold_reduce<add, true>,    "n − m add, m div", kReduction},
-    {"ReduceMin",        infer_reduce,  kCostExtreme,   fold_reduce<minimum>,      "n − m comparisons", kReduction},
-    {"ReduceProd",       infer_reduce,  kCostSum,       fold_reduce<multiply>,     "n − m mul", kReduction},
-    {"ReduceSum",        infer_reduce,  kCostSum,       fold_reduce<add>,          "n − m add", kReduction},
-    {"ReduceSumSquare",  infer_reduce,  kCostSumSquare, nullptr,                   "n mul, n − m add", kReduction},
+    {"ReduceL1",         kInferReduce,  kCostL1,        nullptr,                   "n sign changes, n − m add", kReduction},
+    {"ReduceL2",         kInferReduce,  kCostL2,        nullptr,                   "n mul, n − m add, m sqrt", kReduction},
+    {"ReduceLogSum",     kInferReduce,  kCostLogSum,    nullptr,                   "n − m add, m log", kReduction},
+    {"ReduceLogSumExp",  kInferReduce,  kCostLogSumExp, nullptr,                   "n exp, n − m add, m log", kReduction},
+    {"ReduceMax",        kInferReduce,  kCostExtreme,   fold_reduce<maximum>,      "n − m comparisons", kReduction},
+    {"ReduceMean",       kInferReduce,  kCostMean,      fold_reduce<add, true>,    "n − m add, m div", kReduction},
+    {"ReduceMin",        kInferReduce,  kCostExtreme,   fold_reduce<minimum>,      "n − m comparisons", kReduction},
+    {"ReduceProd",       kInferReduce,  kCostSum,       fold_reduce<multiply>,     "n − m mul", kReduction},
+    {"ReduceSum",        kInferReduce,  kCostSum,       fold_reduce<add>,          "n − m add", kReduction},
+    {"ReduceSumSquare",  kInferReduce,  kCostSumSquare, nullptr,                   "n mul, n − m add", kReduction},
 };
 // clang-format on
 static_assert(well_formed(kReduceRules));

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "ops/fixed_sizes.h"
-#include "ops/nn_work.h"
+#include "ops/images.h"
 
 namespace pagoda::inline core::ops {
 namespace {
@@ -153,10 +153,9 @@ Shape resized_by_sizes(OpContext& op, const std::vector<int>& axes) {
 }
 
 // roi crops the sampled region and never changes the output's size.
-void infer_resize(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape resized_shape(OpContext& op) {
   const std::vector<int> axes = resized_axes(op);
-  if (is_sized(op)) return op.set_output(0, op.element(0), resized_by_sizes(op, axes));
+  if (is_sized(op)) return resized_by_sizes(op, axes);
   const auto scales = axis_scales(op, axes.size());
   Shape output = op.shape(0);
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -166,7 +165,7 @@ void infer_resize(OpContext& op) {
     // Where the own size is constant, such as 1 of a pooled image, the exporter fitted the scale to another tensor.
     if (own.is_constant()) output[axis] = stated_size(op, output.size(), axis, own, output[axis]);
   }
-  op.set_output(0, op.element(0), std::move(output));
+  return output;
 }
 
 // The resampling along one axis.
@@ -260,18 +259,6 @@ OpCost cost_resize(const OpContext& op) {
 
 // --- GridSample and AffineGrid ---
 
-void infer_grid_sample(OpContext& op) {
-  set_element(op, 0, op.element(0));
-  const Shape& data = op.shape(0);
-  const Shape& grid = op.shape(1);
-  if (data.size() < 3 || grid.size() != data.size())
-    op.fail(cat("the input has rank ", data.size(), ", the grid ", grid.size()));
-  op.unify(grid.back(), Dim(data.size() - 2), "coordinates per location");
-  Shape output = {op.unify(data[0], grid[0], "batch"), data[1]};
-  output.insert(output.end(), grid.begin() + 1, grid.end() - 1);
-  op.set_output(0, op.element(0), std::move(output));
-}
-
 OpCost cost_grid_sample(const OpContext& op) {
   const Shape& output = op.output_shape(0);
   return in_precision(is_float(op.element(0)) ? op.element(0) : op.element(1),
@@ -279,8 +266,7 @@ OpCost cost_grid_sample(const OpContext& op) {
 }
 
 // theta [N, n, n + 1], size = [N, C, spatial…] → grid [N, spatial…, n].
-void infer_affine_grid(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape affine_grid_shape(OpContext& op) {
   const Shape& theta = op.shape(0);
   if (theta.size() != 3) op.fail(cat("theta has rank ", theta.size(), ", expected 3"));
   const TensorValue* size = op.value(1);
@@ -294,7 +280,7 @@ void infer_affine_grid(OpContext& op) {
   Shape output = {op.unify(theta[0], sizes[0], "batch")};
   output.insert(output.end(), sizes.begin() + 2, sizes.end());
   output.push_back(*axes);
-  op.set_output(0, op.element(0), std::move(output));
+  return output;
 }
 
 // Each coordinate is a row of theta times the homogeneous position: n + 1 products. Positions: mul, add per axis.
@@ -307,14 +293,13 @@ OpCost cost_affine_grid(const OpContext& op) {
 
 // --- CenterCropPad ---
 
-void infer_center_crop_pad(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape center_crop_pad_shape(OpContext& op) {
   const std::vector<int> axes = resized_axes(op);
   const Shape sizes = stated_sizes(op, 1, axes.size(), "cropped");
   Shape output = op.shape(0);
   for (std::size_t i = 0; i < axes.size(); ++i)
     output[axes[i]] = stated_size(op, output.size(), axes[i], output[axes[i]], sizes[i]);
-  op.set_output(0, op.element(0), std::move(output));
+  return output;
 }
 
 // Reads only the elements inside the crop.
@@ -327,11 +312,11 @@ OpCost cost_center_crop_pad(const OpContext& op) {
 // clang-format off
 constexpr OpRule kResizeRules[] = {
     // op             infer                  cost                  fold     cost in words
-    {"AffineGrid",    infer_affine_grid,     cost_affine_grid,     nullptr, "n + 1 macs per coordinate; mul, add per position of an axis", kPooling.with(Gradient::Unmodelled)},
-    {"CenterCropPad", infer_center_crop_pad, cost_center_crop_pad, nullptr, "no arithmetic; reads what is kept", kLayout},
-    {"GridSample",    infer_grid_sample,     cost_grid_sample,     nullptr, "taps mul, taps − 1 adds per element; coordinates and weights per location", kPooling.with(Gradient::Unmodelled)},
-    {"Resize",        infer_resize,          cost_resize,          nullptr, "taps mul, taps − 1 adds per element (antialias: axis by axis); coordinates and weights per axis position", kPooling},
-    {"Upsample",      infer_resize,          cost_resize,          nullptr, "as Resize", kPooling},
+    {"AffineGrid",    shaped<affine_grid_shape>, cost_affine_grid,     nullptr, "n + 1 macs per coordinate; mul, add per position of an axis", kPooling.with(Gradient::Unmodelled)},
+    {"CenterCropPad", shaped<center_crop_pad_shape>, cost_center_crop_pad, nullptr, "no arithmetic; reads what is kept", kLayout},
+    {"GridSample",    shaped<grid_sample_shape<Layout::ChannelsFirst>>, cost_grid_sample,     nullptr, "taps mul, taps − 1 adds per element; coordinates and weights per location", kPooling.with(Gradient::Unmodelled)},
+    {"Resize",        shaped<resized_shape>, cost_resize,          nullptr, "taps mul, taps − 1 adds per element (antialias: axis by axis); coordinates and weights per axis position", kPooling},
+    {"Upsample",      shaped<resized_shape>, cost_resize,          nullptr, "as Resize", kPooling},
 };
 // clang-format on
 static_assert(well_formed(kResizeRules));

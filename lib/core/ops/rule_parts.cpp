@@ -14,12 +14,6 @@ const OpRule& standard_rule(std::string_view op_type) {
   return *rule;
 }
 
-Work layer_norm_work(const Dim& elements, const Dim& rows) {
-  return {.arith = 5 * elements + 3 * rows, .special = rows};
-}
-
-Work rms_norm_work(const Dim& elements, const Dim& rows) { return {.arith = 3 * elements + 2 * rows, .special = rows}; }
-
 namespace {
 
 // clang-format off

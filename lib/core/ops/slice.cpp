@@ -171,8 +171,7 @@ std::optional<Kept> kept_of(const OpContext& op, const Dim& size, const Scalar& 
   return by > 0 ? forward(size, *from, *to, by) : backward(size, *from, *to, by);
 }
 
-void infer_slice(OpContext& op) {
-  if (!op.has_shape(0)) return set_unknown_rank(op);
+Shape sliced_shape(OpContext& op) {
   Shape shape = op.shape(0);
   const auto bounds = slice_bounds(op);
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
@@ -184,7 +183,7 @@ void infer_slice(OpContext& op) {
     }
     shape[axis] = kept ? kept->length : op.fresh("sliced_dim", "slice bounds are computed from data", shape[axis]);
   }
-  op.set_output(0, op.element(0), std::move(shape));
+  return shape;
 }
 
 void fold_slice(OpContext& op) {
@@ -384,8 +383,8 @@ void fold_concat(OpContext& op) {
 constexpr OpRule kSliceRules[] = {
     // op            infer         cost             fold         cost in words
     {"Concat",       infer_concat, cost_move,       fold_concat, "no arithmetic; reads and writes all", kLayout.with(Numbers::Rearranged).tokens_along(0)},
-    {"DynamicSlice", infer_slice,  cost_picked,     fold_slice,  "as Slice", kLayout.with(Gradient::Unmodelled)},
-    {"Slice",        infer_slice,  cost_picked,     fold_slice,  "no arithmetic; reads what it keeps", kLayout.with(Numbers::Rearranged).with(BatchAxis::Same)},
+    {"DynamicSlice", shaped<sliced_shape>, cost_picked,     fold_slice,  "as Slice", kLayout.with(Gradient::Unmodelled)},
+    {"Slice",        shaped<sliced_shape>, cost_picked,     fold_slice,  "no arithmetic; reads what it keeps", kLayout.with(Numbers::Rearranged).with(BatchAxis::Same)},
     {"Split",        infer_split,  cost_move_first, fold_split,  "no arithmetic; reads and writes all", kLayout.with(BatchAxis::Same)},
 };
 // clang-format on

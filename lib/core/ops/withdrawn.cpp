@@ -68,8 +68,8 @@ void infer_crop_levels(OpContext& op) {
   op.set_output(0, op.element(0), {boxes[0], boxes[1], shape_of(op, 1, 4)[1], pooled, pooled});
 }
 
-// A bilinear sample per output element from one of the maps. Per box the coordinates of `pooled` rows and columns (a
-// mul and an add) and their weights; products of weights per place. Reads the taps, at most all maps.
+// A bilinear sample per output element from one of the maps; `pooled` rows and columns per box have coordinates. Reads
+// the taps, at most all maps.
 OpCost cost_crop_levels(const OpContext& op) {
   const Shape& output = op.output_shape(0);
   const Dim boxes = output[0] * output[1];
@@ -77,9 +77,8 @@ OpCost cost_crop_levels(const OpContext& op) {
   for (int i = 1; i < op.input_count(); ++i) maps += op.elements(i);
   OpCost cost = op.streamed({0});
   cost.read(1, byte_size(min(maps, 4 * op.output_elements(0)), op.element(1)));  // or of another map
-  return cost + (Work{.arith = 2} + axis_weights_work(Interpolation::Linear)) * (boxes * (output[3] + output[4])) +
-         weight_products_work(Interpolation::Linear, 2) * (boxes * output[3] * output[4]) +
-         sample_work(Interpolation::Linear, 2) * op.output_elements(0);
+  return cost + resampling_work(Interpolation::Linear, 2, boxes * (output[3] + output[4]),
+                                boxes * output[3] * output[4], op.output_elements(0));
 }
 
 // (QKᵀ + its two picks by relative position)·factor: 2 additions, 1 multiplication, 3 elements read each.

@@ -1,4 +1,4 @@
-// Convolutions and pools over images whose channels come first, [N, C, spatial…], or last, [N, spatial…, C].
+// Operators over images whose channels come first, [N, C, spatial…], or last, [N, spatial…, C].
 #pragma once
 
 #include <optional>
@@ -40,6 +40,37 @@ Dim products_per_output(const OpContext& op, int x, int w, Layout layout);
 Image conv_transposed(OpContext& op, Layout layout, int w, const std::optional<std::vector<Dim>>& pads = {});
 // The image after a pool over input 0.
 Image pooled(const OpContext& op, Layout layout);
+
+// GridSample: the locations are those of input 1, [N, spatial…, axes].
+template <Layout L>
+Shape grid_sample_shape(OpContext& op) {
+  const Image image = image_of(op, 0, L);
+  const Shape& grid = op.shape(1);
+  if (grid.size() != op.shape(0).size()) op.fail(cat("the input has rank ", op.rank(0), ", the grid ", grid.size()));
+  op.unify(grid.back(), Dim(image.spatial.size()), "coordinates per location");
+  const Image output{op.unify(image.batch, grid[0], "batch"), image.channels, Shape(grid.begin() + 1, grid.end() - 1)};
+  return output.shape(L);
+}
+
+// DepthToSpace and SpaceToDepth, with square blocks of attribute blocksize.
+template <Layout L>
+Shape depth_to_space_shape(OpContext& op) {
+  const Dim block = positive_attribute(op, "blocksize");
+  expect_rank(op, 0, 4);
+  Image image = image_of(op, 0, L);
+  image.channels = divided(op, image.channels, block * block, "channels and blocks");
+  for (Dim& size : image.spatial) size *= block;
+  return image.shape(L);
+}
+template <Layout L>
+Shape space_to_depth_shape(OpContext& op) {
+  const Dim block = positive_attribute(op, "blocksize");
+  expect_rank(op, 0, 4);
+  Image image = image_of(op, 0, L);
+  image.channels *= block * block;
+  for (Dim& size : image.spatial) size = divided(op, size, block, "image and blocks");
+  return image.shape(L);
+}
 
 // X, W, bias, sum; the attribute `activation` and the sum occur where ONNX Runtime fuses them in.
 OpCost conv_cost(const OpContext& op, Layout layout);
