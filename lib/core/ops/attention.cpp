@@ -63,6 +63,17 @@ UpdateRule update_rule(const OpContext& op) {
   op.fail(cat("update_rule is '", rule, "'"));
 }
 
+LinearSizes linear_sizes(const OpContext& op) {
+  expect_rank(op, {kQuery, kValue}, 3);
+  const Shape& query = op.shape(kQuery);
+  const Dim query_heads = positive_attribute(op, "q_num_heads"), key_heads = positive_attribute(op, "kv_num_heads");
+  return {.tokens = query[0] * query[1],
+          .query_heads = query_heads,
+          .key_heads = key_heads,
+          .key_size = divided(op, query[2], query_heads, "hidden size of the query and heads"),
+          .value_size = divided(op, dim_of(op, kValue, 2), key_heads, "hidden size of the value and heads")};
+}
+
 Work linear_attention_work(const UpdateRule& rule, const LinearSizes& sizes, const Dim& output_heads,
                            const Dim& decays) {
   const Dim state = sizes.key_size * sizes.value_size;
@@ -335,23 +346,11 @@ void infer_tensor_scatter(OpContext& op) {
 
 // --- LinearAttention ---
 
-LinearSizes linear_heads(const OpContext& op) {
-  const Shape& query = op.shape(0);
-  const Shape& value = op.shape(2);
-  if (query.size() != 3 || value.size() != 3) op.fail("query and value should have rank 3");
-  const Dim query_heads = positive_attribute(op, "q_num_heads"), key_heads = positive_attribute(op, "kv_num_heads");
-  return {.tokens = query[0] * query[1],
-          .query_heads = query_heads,
-          .key_heads = key_heads,
-          .key_size = head_size(op, query[2], query_heads),
-          .value_size = head_size(op, value[2], key_heads)};
-}
-
 void infer_linear_attention(OpContext& op) {
   const ElementType state = op.element(op.has_input(3) ? 3 : 0);
   set_element(op, 0, op.element(0));
   set_element(op, 1, state);
-  const LinearSizes heads = linear_heads(op);
+  const LinearSizes heads = linear_sizes(op);
   const Dim batch = op.shape(0)[0], tokens = op.shape(0)[1];
   if (op.has_shape(1) && op.rank(1) == 3) {
     op.unify(tokens, op.shape(1)[1], "lengths of query and key");
@@ -362,7 +361,7 @@ void infer_linear_attention(OpContext& op) {
 }
 
 OpCost cost_linear_attention(const OpContext& op) {
-  const LinearSizes heads = linear_heads(op);
+  const LinearSizes heads = linear_sizes(op);
   const UpdateRule rule = update_rule(op);
   const Dim decays = rule.gated ? op.elements(4) : Dim(0);
   return op.streamed() + linear_attention_work(rule, heads, heads.query_heads, decays);

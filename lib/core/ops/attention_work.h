@@ -60,6 +60,9 @@ struct LinearSizes {
   Dim tokens, query_heads, key_heads, key_size, value_size;
 };
 
+// Of query [B, T, Hq·Dk], key [B, T, Hkv·Dk], value [B, T, Hkv·Dv].
+LinearSizes linear_sizes(const OpContext& op);
+
 // Counts the recurrence token by token; chunked engines do different work for the same result. Per token and key head:
 // add k ⊗ v to S (key · value macs); delta rules also take Sᵀk and, per value element, a difference and a product with
 // β; gated rules take the decay's exp and its product with S. Per output head: Sᵀq and the scale.

@@ -83,18 +83,6 @@ OpCost cost_varlen_conv(const OpContext& op) { return op.streamed() + causal_con
 
 Dim output_heads(const LinearSizes& sizes) { return max(sizes.query_heads, sizes.key_heads); }
 
-// query [B, T, Hq·Dk], key [B, T, Hkv·Dk], value [B, T, Hkv·Dv].
-LinearSizes linear_sizes(const OpContext& op) {
-  expect_rank(op, {0, 2}, 3);
-  const Shape& query = op.shape(0);
-  const Dim query_heads = positive_attribute(op, "q_num_heads"), key_heads = positive_attribute(op, "kv_num_heads");
-  return {.tokens = query[0] * query[1],
-          .query_heads = query_heads,
-          .key_heads = key_heads,
-          .key_size = divided(op, query[2], query_heads, "hidden size of the query and heads"),
-          .value_size = divided(op, dim_of(op, 2, 2), key_heads, "hidden size of the value and heads")};
-}
-
 void infer_linear(OpContext& op) {
   set_element(op, 0, op.element(0));
   const LinearSizes sizes = linear_sizes(op);

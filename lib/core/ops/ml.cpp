@@ -32,13 +32,12 @@ Table table_of(const OpContext& op) {
 // --- feature preparation ---
 
 // The indices select columns of the last axis.
-void infer_array_features(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape array_features_shape(OpContext& op) {
   Shape output = op.shape(0);
   if (output.empty()) op.fail("X is a scalar");
   if (output.size() == 1) output.insert(output.begin(), Dim(1));
   output.back() = op.elements(1);
-  op.set_output(0, op.element(0), std::move(output));
+  return output;
 }
 
 OpCost cost_array_features(const OpContext& op) {
@@ -70,13 +69,11 @@ void infer_label_encoder(OpContext& op) {
   op.fail("no attribute gives the values");
 }
 
-void infer_one_hot(OpContext& op) {
-  set_element(op, 0, ElementType::Float32);
-  Shape output = op.shape(0);
+Shape one_hot_shape(OpContext& op) {
+  const Shape& input = op.shape(0);
   const std::size_t categories = longer_list(op, "cats_int64s", "cats_strings");
   if (categories == 0) op.fail("no attribute gives the categories");
-  output.push_back(Dim(categories));
-  op.set_output(0, ElementType::Float32, std::move(output));
+  return appended(input, {Dim(categories)});
 }
 
 OpCost cost_one_hot(const OpContext& op) { return op.streamed() + compared(op.elements(0)); }
@@ -97,8 +94,7 @@ OpCost cost_normalizer(const OpContext& op) {
   return cost_each<3>(op) + Work{.special = table_of(op).rows};
 }
 
-void infer_feature_vectorizer(OpContext& op) {
-  set_element(op, 0, ElementType::Float32);
+Shape features_shape(OpContext& op) {
   Dim rows = 1, columns = 0;
   for (int i = 0; i < op.input_count(); ++i) {
     const Shape& part = op.shape(i);
@@ -115,7 +111,7 @@ void infer_feature_vectorizer(OpContext& op) {
       columns += size;
     }
   }
-  op.set_output(0, ElementType::Float32, {rows, columns});
+  return {rows, columns};
 }
 
 // --- maps ---
@@ -307,10 +303,9 @@ OpCost cost_svm_regressor(const OpContext& op) {
 // Per row and tree: the longest path of tests, an upper bound for every row, and the most weights of a leaf; per score:
 // its base value. A visited test reads its threshold, feature and next node; at most all tests are read.
 void add_forest(OpCost& cost, const OpContext& op, const Forest& forest, const Dim& rows, int scores) {
-  const std::int64_t depth = forest.depth();
-  cost.arith += rows * (depth + forest.weights());
-  cost.comparisons += rows * depth;
-  cost.read(PartMoved::kAttributes, (kRealBytes + 2 * kIntegerBytes) * min(Dim(forest.tests), rows * depth));
+  cost.arith += rows * (forest.depth + forest.weights);
+  cost.comparisons += rows * forest.depth;
+  cost.read(PartMoved::kAttributes, (kRealBytes + 2 * kIntegerBytes) * min(Dim(forest.tests), rows * forest.depth));
   const Dim results = op.output_elements(scores);
   if (list_length(op, "base_values") > 0 || op.has_attribute("base_values_as_tensor")) cost.arith += results;
 }
@@ -336,7 +331,7 @@ OpCost cost_of_forest(const OpContext& op, const Forest& forest, std::string_vie
   OpCost cost = op.streamed();
   add_forest(cost, op, forest, rows, 0);
   if (function == "AVERAGE") cost.arith += op.output_elements(0);
-  if (function == "MIN" || function == "MAX") cost.comparisons += rows * forest.weights();
+  if (function == "MIN" || function == "MAX") cost.comparisons += rows * forest.weights;
   return cost + post_transform_work(op, transform) * op.output_elements(0);
 }
 
@@ -363,18 +358,18 @@ OpCost cost_tree_ensemble(const OpContext& op) {
 // clang-format off
 constexpr OpRule kMlRules[] = {
     // op                      infer                     cost                    fold     cost in words
-    {"ArrayFeatureExtractor",  infer_array_features,     cost_array_features,    nullptr, "no arithmetic; reads the columns it picks", kLearner},
+    {"ArrayFeatureExtractor",  shaped<array_features_shape>, cost_array_features,    nullptr, "no arithmetic; reads the columns it picks", kLearner},
     {"Binarizer",              infer_same,               kCostComparison,           nullptr, "1 comparison per element", kLearner},
     {"CastMap",                infer_cast_map,           cost_from_map,          nullptr, "no arithmetic; reads what it writes", kLearner},
     {"CategoryMapper",         infer_category_mapper,    kCostComparison,            nullptr, "1 look-up per element", kLearner},
     {"DictVectorizer",         infer_dict_vectorizer,    cost_from_map,          nullptr, "no arithmetic; reads what it writes", kLearner},
-    {"FeatureVectorizer",      infer_feature_vectorizer, cost_move,              nullptr, "no arithmetic; reads and writes all", kLearner},
+    {"FeatureVectorizer",      shaped_as<features_shape, ElementType::Float32>, cost_move,              nullptr, "no arithmetic; reads and writes all", kLearner},
     {"Imputer",                infer_same,               kCostComparison,           nullptr, "1 comparison per element", kLearner},
     {"LabelEncoder",           infer_label_encoder,      kCostComparison,            nullptr, "1 look-up per element", kLearner},
     {"LinearClassifier",       infer_linear_classifier,  cost_linear_classifier, nullptr, "F macs and an intercept per model, transformation per score, C − 1 comparisons per row", kLearner},
     {"LinearRegressor",        infer_linear_regressor,   cost_linear_regressor,  nullptr, "F macs, intercept, transformation per target", kLearner},
     {"Normalizer",             infer_shape_of_first<ElementType::Float32>,               cost_normalizer,        nullptr, "MAX 2, L1 3, L2 3 per element and a root per row", kLearner},
-    {"OneHotEncoder",          infer_one_hot,            cost_one_hot,           nullptr, "1 look-up per input element", kLearner},
+    {"OneHotEncoder",          shaped_as<one_hot_shape, ElementType::Float32>, cost_one_hot,           nullptr, "1 look-up per input element", kLearner},
     {"SVMClassifier",          infer_svm_classifier,     cost_svm_classifier,    nullptr, "F macs and kernel per support vector, C − 1 coefficients per vector, ρ and vote per pair of classes", kLearner},
     {"SVMRegressor",           infer_svm_regressor,      cost_svm_regressor,     nullptr, "F macs, kernel and coefficient per support vector, ρ", kLearner},
     {"Scaler",                 infer_shape_of_first<ElementType::Float32>,               cost_scaler,            nullptr, "sub, mul per element", kLearner},

@@ -66,12 +66,11 @@ OpCost cost_lp_pool(const OpContext& op) {
          (norm_power_work(p) * kernel + norm_root_work(p) + Work{.arith = kernel - 1}) * op.output_elements(0);
 }
 
-void infer_global_pool(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape global_pool_shape(OpContext& op) {
   Shape output = op.shape(0);
   if (output.size() < 2) op.fail(cat("input 0 has rank ", output.size(), ", expected 2 or more"));
   std::fill(output.begin() + 2, output.end(), Dim(1));
-  op.set_output(0, op.element(0), std::move(output));
+  return output;
 }
 
 // One step fewer than elements per output; 0 if there are no elements.
@@ -91,8 +90,7 @@ OpCost cost_global_lp_pool(const OpContext& op) {
          Work{.arith = global_steps(op)};
 }
 
-void infer_max_unpool(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape max_unpool_shape(OpContext& op) {
   const Shape& data = op.shape(0);
   const Window window = pool_window(op);
   const std::size_t axes = window.kernel.size();
@@ -118,19 +116,18 @@ void infer_max_unpool(OpContext& op) {
         op.fail(cat("spatial axis ", i, " of the output has size ", output.back().to_string()));
     }
   }
-  op.set_output(0, op.element(0), std::move(output));
+  return output;
 }
 
 OpCost cost_max_unpool(const OpContext& op) { return op.streamed({0, 1}); }
 
 // --- regions of interest ---
 
-void infer_max_roi_pool(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape max_roi_pool_shape(OpContext& op) {
   const auto pooled = op.integer_list("pooled_shape");
   if (!pooled || pooled->size() != 2 || pooled->front() < 1 || pooled->back() < 1)
     op.fail("pooled_shape should hold 2 sizes");
-  op.set_output(0, op.element(0), {shape_of(op, 1, 2)[0], shape_of(op, 0, 4)[1], Dim((*pooled)[0]), Dim((*pooled)[1])});
+  return {shape_of(op, 1, 2)[0], shape_of(op, 0, 4)[1], Dim((*pooled)[0]), Dim((*pooled)[1])};
 }
 
 // Regions are data: a bin spans at most its share of the map plus one pixel along each axis.
@@ -143,13 +140,11 @@ OpCost cost_max_roi_pool(const OpContext& op) {
   return op.streamed() + compared(op.output_elements(0) * (bin - 1));
 }
 
-void infer_roi_align(OpContext& op) {
-  set_element(op, 0, op.element(0));
-  static_cast<void>(shape_of(op, 0, 4));
+Shape roi_align_shape(OpContext& op) {
+  const Shape& map = shape_of(op, 0, 4);
   Dim regions = shape_of(op, 1, 2)[0];
   if (op.has_shape(2) && op.rank(2) == 1) regions = op.unify(regions, op.shape(2)[0], "regions");
-  op.set_output(0, op.element(0),
-                {regions, op.shape(0)[1], positive_or_one(op, "output_height"), positive_or_one(op, "output_width")});
+  return {regions, map[1], positive_or_one(op, "output_height"), positive_or_one(op, "output_width")};
 }
 
 // Samples of a bin along a spatial axis of the map. With sampling_ratio 0 a region has one per pixel: ⌈size / bins⌉.
@@ -195,8 +190,7 @@ std::optional<Dim> kept_per_class(const OpContext& op) {
 }
 
 // boxes [batch, boxes, 4], scores [batch, classes, boxes] → [selected, 3].
-void infer_non_max_suppression(OpContext& op) {
-  set_element(op, 0, ElementType::Int64);
+Shape selected_boxes_shape(OpContext& op) {
   const Shape& boxes = op.shape(0);
   const Shape& scores = op.shape(1);
   if (boxes.size() != 3 || scores.size() != 3) op.fail("boxes and scores should have rank 3");
@@ -206,7 +200,7 @@ void infer_non_max_suppression(OpContext& op) {
   const Dim upper = scores[0] * scores[1] * (kept ? min(per_class, *kept) : per_class);
   const Dim selected =
       upper == Dim(0) ? Dim(0) : op.fresh("selected_boxes", "boxes that non-maximum suppression keeps", upper);
-  op.set_output(0, ElementType::Int64, {selected, Dim(3)});
+  return {selected, Dim(3)};
 }
 
 // Every score is compared with the threshold, if there is one. Corners and area of a box, once: 4 comparisons,
@@ -240,16 +234,16 @@ OpCost cost_image_decoder(const OpContext& op) {
 constexpr OpRule kPoolRules[] = {
     // op                 infer               cost                      fold     cost in words
     {"AveragePool",       infer_pool,         cost_average_pool,        nullptr, "kernel − 1 adds, 1 division per output element", kPooling},
-    {"GlobalAveragePool", infer_global_pool,  cost_global_average_pool, nullptr, "n − 1 adds, 1 division per output element", kPooling},
-    {"GlobalLpPool",      infer_global_pool,  cost_global_lp_pool,      nullptr, "|x|^p per element, n − 1 adds, 1 root per output element", kPooling},
-    {"GlobalMaxPool",     infer_global_pool,  cost_global_max_pool,     nullptr, "n − 1 comparisons per output element", kPooling},
+    {"GlobalAveragePool", shaped<global_pool_shape>, cost_global_average_pool, nullptr, "n − 1 adds, 1 division per output element", kPooling},
+    {"GlobalLpPool",      shaped<global_pool_shape>, cost_global_lp_pool,      nullptr, "|x|^p per element, n − 1 adds, 1 root per output element", kPooling},
+    {"GlobalMaxPool",     shaped<global_pool_shape>, cost_global_max_pool,     nullptr, "n − 1 comparisons per output element", kPooling},
     {"ImageDecoder",      infer_image_decoder,       cost_image_decoder,       nullptr, "not known: depends on the image", kOther.with(Gradient::NoInput)},
     {"LpPool",            infer_pool,         cost_lp_pool,             nullptr, "|x|^p per tap, kernel − 1 adds, 1 root per output element", kPooling},
     {"MaxPool",           infer_pool,         cost_max_pool,            nullptr, "kernel − 1 comparisons per output element", kPooling},
-    {"MaxRoiPool",        infer_max_roi_pool, cost_max_roi_pool,        nullptr, "pixels − 1 comparisons per bin; the data decide its pixels", kPooling.with(Gradient::Unmodelled)},
-    {"MaxUnpool",         infer_max_unpool,   cost_max_unpool,          nullptr, "no arithmetic; reads values and indices, writes the output", kPooling},
-    {"NonMaxSuppression", infer_non_max_suppression, cost_non_max_suppression, nullptr, "1 comparison per score with a threshold; 7 per box; 13 per selected box and box of its image; no sorting", kSearch},
-    {"RoiAlign",          infer_roi_align,    cost_roi_align,           nullptr, "r² bilinear samples (7) and their mean or maximum per output element; weights per region; with sampling_ratio 0 the data decide r", kPooling},
+    {"MaxRoiPool",        shaped<max_roi_pool_shape>, cost_max_roi_pool,        nullptr, "pixels − 1 comparisons per bin; the data decide its pixels", kPooling.with(Gradient::Unmodelled)},
+    {"MaxUnpool",         shaped<max_unpool_shape>, cost_max_unpool,          nullptr, "no arithmetic; reads values and indices, writes the output", kPooling},
+    {"NonMaxSuppression", shaped_as<selected_boxes_shape, ElementType::Int64>, cost_non_max_suppression, nullptr, "1 comparison per score with a threshold; 7 per box; 13 per selected box and box of its image; no sorting", kSearch},
+    {"RoiAlign",          shaped<roi_align_shape>, cost_roi_align,           nullptr, "r² bilinear samples (7) and their mean or maximum per output element; weights per region; with sampling_ratio 0 the data decide r", kPooling},
 };
 // clang-format on
 static_assert(well_formed(kPoolRules));

@@ -47,8 +47,7 @@ Dim bins_of(const OpContext& op, const Dim& length) {
 }
 
 // [… signal …, 1 or 2] → [… spectrum …, 2]; the inverse of a one-sided spectrum is real, [… signal …, 1].
-void infer_dft(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape dft_shape(OpContext& op) {
   const std::optional<std::size_t> axis = dft_axis(op);
   Shape output = op.shape(0);
   output.back() = is_to_real(op) ? 1 : 2;
@@ -57,7 +56,7 @@ void infer_dft(OpContext& op) {
     output[*axis] = bins_of(op, length);
     if (is_one_sided(op, 0) && !is_inverse(op) && op.has_input(1) && !scalar_value(op, 1))
       op.note(std::string(kLengthIsData));
-    return op.set_output(0, op.element(0), std::move(output));
+    return output;
   }
   op.note("the transformed axis is data: work and bytes are those of the costliest axis, an upper bound");
   if (op.has_input(1) || is_one_sided(op, 0)) {  // else no size changes, whatever the axis
@@ -68,7 +67,7 @@ void infer_dft(OpContext& op) {
       output[i] = op.fresh("spectrum", "the transformed axis is data", most);
     }
   }
-  op.set_output(0, op.element(0), std::move(output));
+  return output;
 }
 
 // The length of one transform along a known axis; the bins of a one-sided spectrum leave two lengths, of which the
@@ -137,8 +136,7 @@ std::optional<Dim> frame_length(const OpContext& op) {
 }
 
 // signal [batch, length, 1 or 2] → [batch, frames, bins, 2].
-void infer_stft(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape stft_shape(OpContext& op) {
   const Shape& signal = op.shape(0);
   if (signal.size() != 3 && signal.size() != 2) op.fail(cat("signal has rank ", signal.size(), ", expected 3"));
   std::optional<Dim> length = frame_length(op);
@@ -153,7 +151,7 @@ void infer_stft(OpContext& op) {
   if (const auto count = frames.value(); count && *count < 1)
     op.fail("frames of " + length->to_string() + " do not fit a signal of " + signal[1].to_string());
   const Dim bins = is_one_sided(op, 1) ? floor_div(*length, 2) + 1 : *length;
-  op.set_output(0, op.element(0), {signal[0], frames, bins, Dim(2)});
+  return {signal[0], frames, bins, Dim(2)};
 }
 
 // Per frame: a transform and, if there is a window, a multiplication by it per real number.
@@ -202,11 +200,11 @@ OpCost cost_mel(const OpContext& op) {
 constexpr OpRule kSignalRules[] = {
     // op                infer         cost            fold     cost in words
     {"BlackmanWindow",   infer_window, cost_window<2>, nullptr, "2 cos, 6 operations per element", kGenerated},
-    {"DFT",              infer_dft,    cost_dft,       nullptr, "5·N·⌈log2 N⌉ per complex transform of length N, half for real data; inverse: div per element", kSignal.with(Gradient::Rule)},
+    {"DFT",              shaped<dft_shape>, cost_dft,       nullptr, "5·N·⌈log2 N⌉ per complex transform of length N, half for real data; inverse: div per element", kSignal.with(Gradient::Rule)},
     {"HammingWindow",    infer_window, cost_window<1>, nullptr, "cos, 3 operations per element", kGenerated},
     {"HannWindow",       infer_window, cost_window<1>, nullptr, "cos, 3 operations per element", kGenerated},
     {"MelWeightMatrix",  infer_mel,    cost_mel,       nullptr, "8 and pow per edge of a band, 6 per weight", kGenerated},
-    {"STFT",             infer_stft,   cost_stft,      nullptr, "per frame N mul by the window and a transform as in DFT", kSignal},
+    {"STFT",             shaped<stft_shape>, cost_stft,      nullptr, "per frame N mul by the window and a transform as in DFT", kSignal},
 };
 // clang-format on
 static_assert(well_formed(kSignalRules));

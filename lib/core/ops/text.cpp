@@ -40,16 +40,15 @@ void infer_string_split(OpContext& op) {
 }
 
 // [C] → [features], [N, C] → [N, features]; ngram_indexes names the feature of each n-gram.
-void infer_tf_idf(OpContext& op) {
+Shape tf_idf_shape(OpContext& op) {
   const auto indexes = op.integer_list("ngram_indexes");
   if (!indexes || indexes->empty()) op.fail("attribute ngram_indexes is missing");
-  if (!op.has_shape(0)) return set_element(op, 0, ElementType::Float32);
   Shape shape = op.shape(0);
   if (shape.size() > 2) op.fail(cat("the input has rank ", shape.size(), ", expected 2 at most"));
   const Dim features = Dim(*std::max_element(indexes->begin(), indexes->end())) + 1;
   if (shape.empty()) shape.push_back(features);
   shape.back() = features;
-  op.set_output(0, ElementType::Float32, std::move(shape));
+  return shape;
 }
 
 // IDF and TFIDF scale every feature by its weight; the number of n-grams found depends on the data.
@@ -65,7 +64,7 @@ constexpr OpRule kTextRules[] = {
     {"StringConcat",      infer_string_concat,     cost_host,   nullptr, "nothing: characters on the host", kText},
     {"StringNormalizer",  infer_string_normalizer, cost_host,   nullptr, "nothing: characters on the host", kText},
     {"StringSplit",       infer_string_split,      cost_move,   nullptr, "no arithmetic; writes the counts", kText},
-    {"TfIdfVectorizer",   infer_tf_idf,            cost_tf_idf, nullptr, "1 mul / feature, except in mode TF", kText},
+    {"TfIdfVectorizer",   shaped_as<tf_idf_shape, ElementType::Float32>, cost_tf_idf, nullptr, "1 mul / feature, except in mode TF", kText},
 };
 // clang-format on
 static_assert(well_formed(kTextRules));

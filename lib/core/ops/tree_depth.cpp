@@ -99,18 +99,6 @@ class Places {
 
 }  // namespace
 
-std::int64_t Forest::depth() const {
-  std::int64_t sum = 0;
-  for (const Tree& tree : trees) sum += tree.depth;
-  return sum;
-}
-
-std::int64_t Forest::weights() const {
-  std::int64_t sum = 0;
-  for (const Tree& tree : trees) sum += tree.weights;
-  return sum;
-}
-
 Forest forest_of_nodes(const OpContext& op, std::string_view prefix) {
   const auto* modes = attribute_if<std::vector<std::string>>(op, "nodes_modes");
   if (modes == nullptr || modes->empty()) op.unknown("attribute nodes_modes is missing: the trees are not known");
@@ -143,18 +131,22 @@ Forest forest_of_nodes(const OpContext& op, std::string_view prefix) {
     if (const auto place = places.find(weight_trees[i], weight_nodes[i])) ++weights[*place];
 
   Depths depths(op, tests);
+  struct Tree {
+    std::int64_t depth = 0, weights = 0;
+    bool is_rooted = false;
+  };
   std::map<std::int64_t, Tree> trees;
-  std::map<std::int64_t, bool> rooted;
   for (std::size_t i = 0; i < count; ++i) {
     Tree& tree = trees[tree_ids[i]];
     tree.weights = std::max(tree.weights, weights[i]);
-    rooted[tree_ids[i]] |= !is_child[i];
+    tree.is_rooted = tree.is_rooted || !is_child[i];
     if (is_child[i] || (*modes)[i] == "LEAF") continue;
     tree.depth = std::max(tree.depth, depths.from(static_cast<std::int64_t>(i)));
   }
   for (const auto& [id, tree] : trees) {
-    if (!rooted[id]) op.fail(cat("the nodes of tree ", id, " form a cycle"));
-    forest.trees.push_back(tree);
+    if (!tree.is_rooted) op.fail(cat("the nodes of tree ", id, " form a cycle"));
+    forest.depth += tree.depth;
+    forest.weights += tree.weights;
   }
   return forest;
 }
@@ -173,13 +165,12 @@ Forest forest_of_roots(const OpContext& op) {
     if (index < 0 || static_cast<std::size_t>(index) >= count) op.fail(cat("node ", index, " does not exist"));
     return index;
   };
-  Forest forest;
-  forest.tests = static_cast<std::int64_t>(count);
+  Forest forest{.tests = static_cast<std::int64_t>(count), .weights = static_cast<std::int64_t>(roots.size())};
   std::vector<Test> tests(count);
   for (std::size_t i = 0; i < count; ++i)
     tests[i] = {true_leafs[i] != 0 ? kLeaf : node(on_true[i]), false_leafs[i] != 0 ? kLeaf : node(on_false[i])};
   Depths depths(op, tests);
-  for (const std::int64_t root : roots) forest.trees.push_back({.depth = depths.from(node(root)), .weights = 1});
+  for (const std::int64_t root : roots) forest.depth += depths.from(node(root));
   return forest;
 }
 

@@ -2,25 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
 
 #include "pagoda/core/rule.h"
 
 namespace pagoda::inline core::ops {
 
-// One tree of an ensemble.
-struct Tree {
-  std::int64_t depth = 0;    // tests on the longest path from the root to a leaf
-  std::int64_t weights = 0;  // the most weights that a leaf adds
-};
-
 struct Forest {
-  std::vector<Tree> trees;
-  std::int64_t tests = 0;  // nodes that test a feature
-
-  std::int64_t depth() const;    // Σ over the trees
-  std::int64_t weights() const;  // Σ over the trees
+  std::int64_t tests = 0;    // nodes that test a feature
+  std::int64_t depth = 0;    // Σ over the trees: tests on the longest path from the root to a leaf
+  std::int64_t weights = 0;  // Σ over the trees: the most weights that a leaf adds
 };
 
 // TreeEnsembleClassifier and -Regressor: nodes_treeids, nodes_nodeids, nodes_truenodeids, nodes_falsenodeids,

@@ -8,8 +8,7 @@ namespace {
 // --- withdrawn experiments ---
 
 // [N, C, H, W] without its border; with scale, that height and width from the left and top border on.
-void infer_crop(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape crop_shape(OpContext& op) {
   Shape shape = shape_of(op, 0, 4);
   const auto border = op.integer_list("border");
   if (!border || border->size() != 4) op.fail("border should hold 4 sizes");
@@ -22,21 +21,20 @@ void infer_crop(OpContext& op) {
     if (cropped.is_constant() && *cropped.value() < 0) op.fail("nothing of " + size.to_string() + " is left");
     size = cropped;
   }
-  op.set_output(0, op.element(0), std::move(shape));
+  return shape;
 }
 
 // The attribute shape; or the input's value as a shape, extended by extra_shape; or the input's own shape.
-void infer_tensor_fill(OpContext& op) {
-  set_element(op, 0, ElementType::Float32);
+Shape tensor_fill_shape(OpContext& op) {
   if (const auto shape = op.integer_list("shape"); shape && !op.has_input(0))
-    return op.set_output(0, ElementType::Float32, Shape(shape->begin(), shape->end()));
-  if (!op.flag("input_as_shape")) return op.set_output(0, ElementType::Float32, op.shape(0));
+    return Shape(shape->begin(), shape->end());
+  if (!op.flag("input_as_shape")) return op.shape(0);
   const TensorValue* value = op.value(0);
   if (value == nullptr) op.unknown("the shape to fill is data");
   Shape shape = shape_from_value(op, *value, "filled");
   for (const std::int64_t size : op.integer_list("extra_shape").value_or(std::vector<std::int64_t>{}))
     shape.push_back(size);
-  op.set_output(0, ElementType::Float32, std::move(shape));
+  return shape;
 }
 
 // h = z·h' + (1 − z)·tanh(n), z a sigmoid: per unit 2 special, 2 multiplications, a subtraction, an addition. Sequences
@@ -61,11 +59,10 @@ void infer_efficient_nms(OpContext& op) {
 OpCost cost_efficient_nms(const OpContext& op) { op.unknown("the data decide how many boxes are compared"); }
 
 // boxes [batch, boxes, 4], maps [batch, channels, height, width] → [batch, boxes, channels, pooled, pooled].
-void infer_crop_levels(OpContext& op) {
-  set_element(op, 0, op.element(0));
+Shape crop_levels_shape(OpContext& op) {
   const Shape& boxes = shape_of(op, 0, 3);
   const Dim pooled = positive_attribute(op, "pooled_size");
-  op.set_output(0, op.element(0), {boxes[0], boxes[1], shape_of(op, 1, 4)[1], pooled, pooled});
+  return {boxes[0], boxes[1], shape_of(op, 1, 4)[1], pooled, pooled};
 }
 
 // A bilinear sample per output element from one of the maps; `pooled` rows and columns per box have coordinates. Reads
@@ -94,17 +91,17 @@ OpCost cost_disentangled(const OpContext& op) {
 constexpr OpRule kWithdrawnRules[] = {
     // op                            infer                cost                fold     cost in words
     {"Affine",                      infer_same,          cost_each<2>,       nullptr, "1 mul, 1 add / element", kPointwise.with(Gradient::Unmodelled)},
-    {"Crop",                        infer_crop,          cost_picked,        nullptr, "no arithmetic; reads what it keeps", kLayout.with(Gradient::Unmodelled)},
+    {"Crop",                        shaped<crop_shape>,  cost_picked,        nullptr, "no arithmetic; reads what it keeps", kLayout.with(Gradient::Unmodelled)},
     {"DisentangledAttention_TRT",   infer_same,          cost_disentangled,  nullptr, "2 add, 1 mul / element", kAttention},
     {"EfficientNMS_TRT",            infer_efficient_nms, cost_efficient_nms, nullptr, "not known: the data decide how many boxes are compared", kSearch},
     {"GRUUnit",                     infer_same,          cost_gru_unit,      nullptr, "sigmoid, tanh, 2 mul, sub, add / element", kRecurrence.with(BatchAxis::Lost).with(Gradient::Unmodelled)},
-    {"GivenTensorFill",             infer_tensor_fill,   cost_written,  nullptr, "no arithmetic; writes the output", kGenerated},
+    {"GivenTensorFill",             shaped_as<tensor_fill_shape, ElementType::Float32>, cost_written,  nullptr, "no arithmetic; writes the output", kGenerated},
     {"ImageScaler",                 infer_same,          cost_each<2>,       nullptr, "1 mul, 1 add / element", kPointwise.with(Gradient::Unmodelled)},
     {"MemcpyFromHost",              infer_same,          cost_move,          nullptr, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
     {"MemcpyToHost",                infer_same,          cost_move,          nullptr, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
-    {"MultilevelCropAndResize_TRT", infer_crop_levels,   cost_crop_levels,   nullptr, "a bilinear sample (7) per output element; weights per box", kPooling.with(Gradient::Unmodelled)},
+    {"MultilevelCropAndResize_TRT", shaped<crop_levels_shape>, cost_crop_levels,   nullptr, "a bilinear sample (7) per output element; weights per box", kPooling.with(Gradient::Unmodelled)},
     {"ParametricSoftplus",          infer_same,          cost_each<3, 2>,    nullptr, "α·log(1 + exp(β·x)): 2 special, 2 mul, 1 add / element", kPointwise.with(Gradient::Unmodelled)},
-    {"PyramidROIAlign_TRT",         infer_crop_levels,   cost_crop_levels,   nullptr, "a bilinear sample (7) per output element; weights per box", kPooling.with(Gradient::Unmodelled)},
+    {"PyramidROIAlign_TRT",         shaped<crop_levels_shape>, cost_crop_levels,   nullptr, "a bilinear sample (7) per output element; weights per box", kPooling.with(Gradient::Unmodelled)},
     {"Scale",                       infer_same,          cost_each<1>,       nullptr, "1 mul / element", kPointwise.with(Gradient::Unmodelled)},
     {"ScaledTanh",                  infer_same,          cost_each<2, 1>,    nullptr, "α·tanh(β·x): 1 special, 2 mul / element", kPointwise.with(Gradient::Unmodelled)},
 };
