@@ -83,7 +83,7 @@ OpCost cost_quantized_embed(const OpContext& op) {
 void infer_group_norm(OpContext& op) {
   const std::int64_t groups = positive_attribute(op, "groups");
   if (op.has_shape(0)) {
-    const Image image = image_of(op, 0, layout_of(op, 1));
+    const Image image = image_of(op, 0, layout_of(op, true));
     if (const auto channels = image.channels.value64(); channels && *channels % groups != 0)
       op.fail(cat(*channels, " channels do not divide into ", groups, " groups"));
     expect_dim(op, 1, 0, image.channels, "channels and gamma");
@@ -93,7 +93,7 @@ void infer_group_norm(OpContext& op) {
 
 // SiLU follows if the attribute activation requests it.
 OpCost cost_group_norm(const OpContext& op) {
-  const Image image = image_of(op, 0, layout_of(op, 1));
+  const Image image = image_of(op, 0, layout_of(op, true));
   const Dim statistics = image.batch * positive_attribute(op, "groups");
   const bool has_silu = op.flag("activation");
   return op.streamed() + channel_norm_work(op.elements(0), statistics, image.batch * image.channels) +

@@ -4,8 +4,11 @@
 
 namespace pagoda::inline core::ops {
 
-Layout layout_of(const OpContext& op, std::int64_t otherwise) {
-  return op.attribute("channels_last", otherwise) != 0 ? Layout::ChannelsLast : Layout::ChannelsFirst;
+Layout layout_of(const OpContext& op, bool otherwise) {
+  const std::string_view domain = plain_domain(op.node().domain);
+  const bool is_last = domain == "com.ms.internal.nhwc" || op.node().op_type.starts_with("Nhwc") ||
+                       (!domain.empty() && op.flag("channels_last", otherwise));
+  return is_last ? Layout::ChannelsLast : Layout::ChannelsFirst;
 }
 
 Shape Image::shape(Layout layout) const {
@@ -51,34 +54,30 @@ bool fits(const OpContext& op, const Image& image, int w, Layout weight) {
   return true;
 }
 
-Layout weight_layout(const OpContext& op, int w, const Image& image, Layout layout) {
+Layout weight_layout(const OpContext& op, int w, const Image& image) {
   expect_rank(op, w, static_cast<int>(image.spatial.size()) + 2);
-  const bool is_last = layout == Layout::ChannelsLast && !fits(op, image, w, Layout::ChannelsFirst) &&
+  const bool is_last = layout_of(op) == Layout::ChannelsLast && !fits(op, image, w, Layout::ChannelsFirst) &&
                        fits(op, image, w, Layout::ChannelsLast);
   return is_last ? Layout::ChannelsLast : Layout::ChannelsFirst;
 }
 
-// Every input element is multiplied by every tap of its group: input elements × M/group × kernel volume.
-Dim transposed_macs(const OpContext& op, int w, Layout layout) {
-  const std::size_t axes = image_of(op, 0, layout).spatial.size();
-  return op.elements(0) * op.shape(w)[1] * element_count(weight_window(op, w, axes).kernel);
-}
-
 }  // namespace
 
-Image convolved(OpContext& op, int x, int w, Layout layout) {
-  Image image = image_of(op, x, layout);
-  const Layout weight = weight_layout(op, w, image, layout);
+Shape convolved(OpContext& op, int w) {
+  Image image = image_of(op);
+  const Layout weight = weight_layout(op, w, image);
   const Window window = weight_window(op, w, image.spatial.size(), weight);
   op.unify(image.channels, dim_of(op, w, weight == Layout::ChannelsFirst ? 1 : -1) * group_count(op), "input channels");
   image.channels = dim_of(op, w, 0);
   image.spatial = window_output(op, image.spatial, window, false);
-  return image;
+  if (const auto filters = image.channels.value64(); filters && *filters % group_count(op) != 0)
+    op.fail(cat(*filters, " filters do not divide into ", group_count(op), " groups"));
+  return image.shape(layout_of(op));
 }
 
-Dim products_per_output(const OpContext& op, int x, int w, Layout layout) {
-  const Image image = image_of(op, x, layout);
-  const Layout weight = weight_layout(op, w, image, layout);
+Dim products_per_output(const OpContext& op, int w) {
+  const Image image = image_of(op);
+  const Layout weight = weight_layout(op, w, image);
   Dim channels = dim_of(op, w, weight == Layout::ChannelsFirst ? 1 : -1);
   if (!channels.is_constant())
     if (const auto known = exact_div(image.channels, group_count(op))) channels = *known;
@@ -87,8 +86,8 @@ Dim products_per_output(const OpContext& op, int x, int w, Layout layout) {
 
 // stride·(in − 1) + extent + output_padding − pads (ONNX Operators.md, ConvTranspose). SAME pads so that the size is
 // in·stride, but without negative padding where the stride exceeds the window.
-Image conv_transposed(OpContext& op, Layout layout, int w, const std::optional<std::vector<Dim>>& own_pads) {
-  Image image = image_of(op, 0, layout);
+Image conv_transposed(OpContext& op, int w, const std::optional<std::vector<Dim>>& own_pads) {
+  Image image = image_of(op);
   const std::size_t axes = image.spatial.size();
   const Window window = weight_window(op, w, axes);
   op.unify(image.channels, dim_of(op, w, 0), "input channels");
@@ -100,7 +99,7 @@ Image conv_transposed(OpContext& op, Layout layout, int w, const std::optional<s
   const std::string_view auto_pad = op.attribute("auto_pad", "NOTSET");
   const auto sizes = op.integer_list("output_shape").value_or(std::vector<std::int64_t>());
   // Some exporters write all dims of the output, not only the spatial ones.
-  const bool is_whole = layout == Layout::ChannelsFirst && sizes.size() == axes + 2;
+  const bool is_whole = layout_of(op) == Layout::ChannelsFirst && sizes.size() == axes + 2;
   if (!sizes.empty() && sizes.size() != axes && !is_whole)
     op.fail(cat("output_shape has ", sizes.size(), " entries, expected ", axes));
   for (std::size_t i = 0; i < axes; ++i) {
@@ -119,65 +118,36 @@ Image conv_transposed(OpContext& op, Layout layout, int w, const std::optional<s
   return image;
 }
 
-OpCost conv_cost(const OpContext& op, Layout layout) {
+OpCost conv_cost(const OpContext& op) {
   const Dim outputs = op.output_elements(0);
   return op.streamed() +
          Work{.arith = when(op.has_input(2), outputs) + when(op.has_input(3), outputs),
-              .macs = outputs * products_per_output(op, 0, 1, layout)} +
+              .macs = outputs * products_per_output(op, 1)} +
          fused_activation_work(op);
 }
 
-OpCost qlinear_conv_cost(const OpContext& op, Layout layout) {
-  return qlinear_cost(op, op.output_elements(0) * products_per_output(op, 0, 3, layout));
+OpCost qlinear_conv_cost(const OpContext& op) {
+  return qlinear_cost(op, op.output_elements(0) * products_per_output(op, 3));
 }
 
-OpCost conv_transpose_cost(const OpContext& op, Layout layout, int bias) {
-  return op.streamed() +
-         Work{.arith = when(op.has_input(bias), op.output_elements(0)), .macs = transposed_macs(op, 1, layout)} +
-         fused_activation_work(op);
-}
-
-OpCost qlinear_conv_transpose_cost(const OpContext& op, Layout layout) {
-  return qlinear_cost(op, transposed_macs(op, 3, layout));
-}
-
-Image pooled(const OpContext& op, Layout layout) {
-  Image image = image_of(op, 0, layout);
-  const Window window = window_attributes(op, static_cast<int>(image.spatial.size()), nullptr);
-  image.spatial = window_output(op, image.spatial, window, op.flag("ceil_mode"));
-  return image;
+Dim transposed_macs(const OpContext& op, int w) {
+  const std::size_t axes = image_of(op).spatial.size();
+  return op.elements(0) * op.shape(w)[1] * element_count(weight_window(op, w, axes).kernel);
 }
 
 namespace {
 
-constexpr auto kChannelsFirst = Layout::ChannelsFirst;
-
-// [batch, W[0], window positions…] for data [batch, C, spatial…] and the weight at input `W`, [M, C/group, kernel…].
-template <int W>
-Shape convolution_shape(OpContext& op) {
-  const Shape output = convolved(op, 0, W, kChannelsFirst).shape(kChannelsFirst);
-  if (const auto filters = op.shape(W)[0].value64(); filters && *filters % group_count(op) != 0)
-    op.fail(cat(*filters, " filters do not divide into ", group_count(op), " groups"));
-  return output;
-}
-
-OpCost cost_conv(const OpContext& op) { return conv_cost(op, kChannelsFirst); }
-
 // (x − x_zero_point)·(w − w_zero_point): one subtraction per element of each operand that has a zero point.
 OpCost cost_conv_integer(const OpContext& op) {
   return int8_cost(op) + zero_point_work(op, 0, 2) + zero_point_work(op, 1, 3) +
-         Work{.macs = op.output_elements(0) * products_per_output(op, 0, 1, kChannelsFirst)};
+         Work{.macs = op.output_elements(0) * products_per_output(op, 1)};
 }
-
-OpCost cost_qlinear_conv(const OpContext& op) { return qlinear_conv_cost(op, kChannelsFirst); }
 
 // The number of taps of the weight at input 1.
-Dim kernel_taps(const OpContext& op) {
-  return element_count(weight_window(op, 1, image_of(op, 0, kChannelsFirst).spatial.size()).kernel);
-}
+Dim kernel_taps(const OpContext& op) { return element_count(weight_window(op, 1, image_of(op).spatial.size()).kernel); }
 
 Shape deform_conv_shape(OpContext& op) {
-  const Shape output = convolution_shape<1>(op);
+  const Shape output = convolved(op, 1);
   const std::size_t axes = output.size() - 2;
   if (op.has_shape(2)) {
     const Shape& offset = op.shape(2);
@@ -198,14 +168,11 @@ OpCost cost_deform_conv(const OpContext& op) {
   const Dim samples = positions * op.shape(0)[1];
   return op.streamed() +
          Work{.arith = when(op.has_input(3), op.output_elements(0)) + when(op.has_input(4), samples),
-              .macs = op.output_elements(0) * products_per_output(op, 0, 1, kChannelsFirst)} +
+              .macs = op.output_elements(0) * products_per_output(op, 1)} +
          (Work{.arith = 1} + axis_weights_work(Interpolation::Linear)) * (places * axes) +
          weight_products_work(Interpolation::Linear, axes) * places +
          sample_work(Interpolation::Linear, axes) * samples;
 }
-
-Shape conv_transpose_shape(OpContext& op) { return conv_transposed(op, kChannelsFirst, 1).shape(kChannelsFirst); }
-OpCost cost_conv_transpose(const OpContext& op) { return conv_transpose_cost(op, kChannelsFirst, 2); }
 
 // [N, C·Π block, L] → [N, C, image…].
 Shape col2im_shape(OpContext& op) {
@@ -264,11 +231,11 @@ constexpr OpRule kConvRules[] = {
     // op                   infer                            cost                 fold     cost in words
     {"CausalConvWithState", infer_causal_conv,               cost_causal_conv,    nullptr, "k macs, 1 bias add per element; SiLU: 1 sigmoid, 1 mul", kAttention.updating(3, 1, 1).with(Gradient::Rule)},
     {"Col2Im",              shaped<col2im_shape>,            cost_col2im,         nullptr, "1 add per column element", kLayout},
-    {"Conv",                shaped<convolution_shape<1>>,    cost_conv,           nullptr, "C/group × kernel macs, 1 bias add per output element", kConvolution.reads({{}, WeightUse::Weight, WeightUse::Additive})},
-    {"ConvInteger",         shaped_as<convolution_shape<1>, ElementType::Int32>, cost_conv_integer, nullptr, "C/group × kernel macs per output element; 1 sub per operand element with a zero point", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Integers).reads({{}, {}, WeightUse::ZeroPoint, WeightUse::ZeroPoint})},
-    {"ConvTranspose",       shaped<conv_transpose_shape>,    cost_conv_transpose, nullptr, "M/group × kernel macs per input element; 1 bias add per output element", kConvolution.with(ProductForm::Deconvolution).reads({{}, WeightUse::Weight, WeightUse::Additive})},
+    {"Conv",                shaped<conv_shape<>>,            conv_cost,           nullptr, "C/group × kernel macs, 1 bias add per output element", kConvolution.reads({{}, WeightUse::Weight, WeightUse::Additive})},
+    {"ConvInteger",         shaped_as<conv_shape<>, ElementType::Int32>, cost_conv_integer, nullptr, "C/group × kernel macs per output element; 1 sub per operand element with a zero point", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Integers).reads({{}, {}, WeightUse::ZeroPoint, WeightUse::ZeroPoint})},
+    {"ConvTranspose",       shaped<conv_transposed_shape<>>, conv_transpose_cost<>, nullptr, "M/group × kernel macs per input element; 1 bias add per output element", kConvolution.with(ProductForm::Deconvolution).reads({{}, WeightUse::Weight, WeightUse::Additive})},
     {"DeformConv",          shaped<deform_conv_shape>,       cost_deform_conv,    nullptr, "as Conv; n-linear sample (2^(n+1) − 1, mask 1) per channel, position and tap; weights per place", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Unmodelled)},
-    {"QLinearConv",         shaped<convolution_shape<3>, 7>, cost_qlinear_conv,   nullptr, "as ConvInteger; scale, round, zero point, 2 clamps, bias per output element", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Integers).reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint, {}, WeightUse::QuantScale, WeightUse::ZeroPoint, WeightUse::QuantScale, WeightUse::ZeroPoint})},
+    {"QLinearConv",         shaped<conv_shape<3>, 7>,        qlinear_conv_cost,   nullptr, "as ConvInteger; scale, round, zero point, 2 clamps, bias per output element", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Integers).reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint, {}, WeightUse::QuantScale, WeightUse::ZeroPoint, WeightUse::QuantScale, WeightUse::ZeroPoint})},
 };
 // clang-format on
 static_assert(well_formed(kConvRules));

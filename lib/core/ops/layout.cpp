@@ -36,6 +36,28 @@ void fold_transpose(OpContext& op) {
   fold_axes(op, [&](std::size_t axis, std::int64_t at) { return at * from[perm[axis]]; });
 }
 
+}  // namespace
+
+Shape depth_to_space_shape(OpContext& op) {
+  const Dim block = positive_attribute(op, "blocksize");
+  expect_rank(op, 0, 4);
+  Image image = image_of(op);
+  image.channels = divided(op, image.channels, block * block, "channels and blocks");
+  for (Dim& size : image.spatial) size *= block;
+  return image.shape(layout_of(op));
+}
+
+Shape space_to_depth_shape(OpContext& op) {
+  const Dim block = positive_attribute(op, "blocksize");
+  expect_rank(op, 0, 4);
+  Image image = image_of(op);
+  image.channels *= block * block;
+  for (Dim& size : image.spatial) size = divided(op, size, block, "image and blocks");
+  return image.shape(layout_of(op));
+}
+
+namespace {
+
 // --- Expand ---
 
 Dim followed_size(const OpContext& op, std::size_t rank, std::size_t axis, const Dim& own, const Dim& size) {
@@ -228,11 +250,11 @@ void infer_reverse_sequence(OpContext& op) {
 // clang-format off
 constexpr OpRule kLayoutRules[] = {
     // op                infer                   cost             fold            cost in words
-    {"DepthToSpace",     shaped<depth_to_space_shape<Layout::ChannelsFirst>>, cost_move,       nullptr,        "no arithmetic; reads and writes all", kLayout},
+    {"DepthToSpace",     shaped<depth_to_space_shape>, cost_move,       nullptr,        "no arithmetic; reads and writes all", kLayout},
     {"Expand",           infer_expand,           cost_move_first, fold_expand,    "no arithmetic; reads the input once, writes the output", kExpand},
     {"Pad",              shaped<padded_shape>,   cost_pad,        nullptr,        "no arithmetic; reads what is not cropped", kLayout},
     {"ReverseSequence",  infer_reverse_sequence, cost_move,       nullptr,        "no arithmetic; reads and writes all", kLayout},
-    {"SpaceToDepth",     shaped<space_to_depth_shape<Layout::ChannelsFirst>>, cost_move,       nullptr,        "no arithmetic; reads and writes all", kLayout},
+    {"SpaceToDepth",     shaped<space_to_depth_shape>, cost_move,       nullptr,        "no arithmetic; reads and writes all", kLayout},
     {"Tile",             shaped<tiled_shape>,    cost_move_first, fold_tile,      "no arithmetic; reads the input once, writes the output", kLayout.with(Numbers::Rearranged).with(Placement::Materialises)},
     {"Transpose",        shaped<transposed_shape>, cost_move,       fold_transpose, "no arithmetic; reads and writes all", kTranspose},
     {"Trilu",            infer_trilu,            cost_move_first, fold_trilu,     "no arithmetic; reads and writes all", kLayout},

@@ -259,6 +259,19 @@ OpCost cost_resize(const OpContext& op) {
 
 // --- GridSample and AffineGrid ---
 
+}  // namespace
+
+Shape grid_sample_shape(OpContext& op) {
+  const Image image = image_of(op);
+  const Shape& grid = op.shape(1);
+  if (grid.size() != op.shape(0).size()) op.fail(cat("the input has rank ", op.rank(0), ", the grid ", grid.size()));
+  op.unify(grid.back(), Dim(image.spatial.size()), "coordinates per location");
+  const Image output{op.unify(image.batch, grid[0], "batch"), image.channels, Shape(grid.begin() + 1, grid.end() - 1)};
+  return output.shape(layout_of(op));
+}
+
+namespace {
+
 OpCost cost_grid_sample(const OpContext& op) {
   const Shape& output = op.output_shape(0);
   return in_precision(is_float(op.element(0)) ? op.element(0) : op.element(1),
@@ -314,7 +327,7 @@ constexpr OpRule kResizeRules[] = {
     // op             infer                  cost                  fold     cost in words
     {"AffineGrid",    shaped<affine_grid_shape>, cost_affine_grid,     nullptr, "n + 1 macs per coordinate; mul, add per position of an axis", kPooling.with(Gradient::Unmodelled)},
     {"CenterCropPad", shaped<center_crop_pad_shape>, cost_center_crop_pad, nullptr, "no arithmetic; reads what is kept", kLayout},
-    {"GridSample",    shaped<grid_sample_shape<Layout::ChannelsFirst>>, cost_grid_sample,     nullptr, "taps mul, taps − 1 adds per element; coordinates and weights per location", kPooling.with(Gradient::Unmodelled)},
+    {"GridSample",    shaped<grid_sample_shape>, cost_grid_sample,     nullptr, "taps mul, taps − 1 adds per element; coordinates and weights per location", kPooling.with(Gradient::Unmodelled)},
     {"Resize",        shaped<resized_shape>, cost_resize,          nullptr, "taps mul, taps − 1 adds per element (antialias: axis by axis); coordinates and weights per axis position", kPooling},
     {"Upsample",      shaped<resized_shape>, cost_resize,          nullptr, "as Resize", kPooling},
 };
