@@ -430,22 +430,22 @@ Shape restore_padding_shape(OpContext& op) {
 
 // clang-format off
 constexpr OpRule kContribAttentionRules[] = {
-    // op                               infer                                  cost                              fold     cost in words
-    {"Attention",                       infer_projected<kAttentionInputs, 0>,  cost_projected<kAttentionInputs>, nullptr, "projection I·(Hq + Hk + Hv) macs and bias per token; D + Dv macs, scale, masks, softmax (4 and exp) per visible pair", kAttention.tokens_along(-2).updating(4, 1, 1).reads({{}, WeightUse::Weight, WeightUse::Additive})},
-    {"DecoderAttention",                infer_decoder_attention,               cost_decoder_attention,           nullptr, "projections of the query and of keys that are not cached; then as Attention", kAttention},
-    {"DecoderMaskedMultiHeadAttention", infer_heads<kDecoderInputs>,           cost_heads<kDecoderInputs>,       nullptr, "as MultiHeadAttention", kAttention.tokens_along(-2).updating(5, 1, 2)},
-    {"DecoderMaskedSelfAttention",      infer_projected<kAttentionInputs, 0>,  cost_projected<kAttentionInputs>, nullptr, "as Attention", kAttention.tokens_along(-2).updating(4, 1, 1)},
-    {"GatedRelativePositionBias",       shaped<gated_bias_shape>,              cost_gated_bias,                  nullptr, "per token and head D·E macs, D + 2·E + 2, 2 sigmoid; 1 mul per output element", kAttention},
-    {"LongformerAttention",             infer_longformer,                      cost_longformer,                  nullptr, "not known: which tokens attend globally is data", kAttention},
-    {"MultiHeadAttention",              infer_heads<kMultiHeadInputs>,         cost_heads<kMultiHeadInputs>,     nullptr, "bias per element; D + Dv macs, scale, masks, softmax (4 and exp) per visible pair", kAttention.tokens_along(-2).updating(6, 1, 2)},
-    {"PackedAttention",          shaped<packed_shape>,          cost_packed,         nullptr, "projection and bias per token; as Attention over each sequence where the lengths are known", kAttention},
-    {"PackedMultiHeadAttention", shaped<packed_heads_shape>,    cost_packed_heads,   nullptr, "as MultiHeadAttention over each sequence where the lengths are known", kAttention},
-    {"QAttention",                      infer_projected<kQAttentionInputs, 3>, cost_q_attention,                 nullptr, "as Attention with int8 projections; zero points per operand element, scale per element", kAttention.tokens_along(-2).updating(8, 1, 1)},
-    {"QOrderedAttention",               shaped<q_ordered_attention_shape>,     cost_q_ordered_attention,         nullptr, "as Attention; scale, round, 2 clamps per projection, score, probability and output element", kAttention},
-    {"QOrderedLongformerAttention",     infer_longformer,                      cost_longformer,                  nullptr, "not known: which tokens attend globally is data", kAttention},
-    {"RelativePositionBias",            shaped<relative_bias_shape>,           cost_relative_bias,               nullptr, "4 and log per distance; elements picked from the table", kAttention},
-    {"RemovePadding",            infer_remove_padding,          cost_remove_padding, nullptr, "no arithmetic; reads the tokens that it keeps", kGathering.with(Gradient::Unmodelled)},
-    {"RestorePadding",           shaped<restore_padding_shape>, cost_move,           nullptr, "no arithmetic; reads the tokens, writes all rows", kGathering.with(Gradient::Unmodelled)},
+    // op                           infer                                 cost                              fold     cost in words
+    {"Attention",                   infer_projected<kAttentionInputs, 0>, cost_projected<kAttentionInputs>, nullptr, "projection I·(Hq + Hk + Hv) macs and bias per token; D + Dv macs, scale, masks, softmax (4 and exp) per visible pair", kAttention.tokens_along(-2).updating(4, 1, 1).reads({{}, WeightUse::Weight, WeightUse::Additive})},
+    {"DecoderAttention",            infer_decoder_attention,              cost_decoder_attention,           nullptr, "projections of the query and of keys that are not cached; then as Attention", kAttention},
+    {"DecoderMaskedMultiHeadAttention", infer_heads<kDecoderInputs>,          cost_heads<kDecoderInputs>,       nullptr, "as MultiHeadAttention", kAttention.tokens_along(-2).updating(5, 1, 2)},
+    {"DecoderMaskedSelfAttention",  infer_projected<kAttentionInputs, 0>, cost_projected<kAttentionInputs>, nullptr, "as Attention", kAttention.tokens_along(-2).updating(4, 1, 1)},
+    {"GatedRelativePositionBias",   shaped<gated_bias_shape>,             cost_gated_bias,                  nullptr, "per token and head D·E macs, D + 2·E + 2, 2 sigmoid; 1 mul per output element", kAttention},
+    {"LongformerAttention",         infer_longformer,                     cost_longformer,                  nullptr, "not known: which tokens attend globally is data", kAttention},
+    {"MultiHeadAttention",          infer_heads<kMultiHeadInputs>,        cost_heads<kMultiHeadInputs>,     nullptr, "bias per element; D + Dv macs, scale, masks, softmax (4 and exp) per visible pair", kAttention.tokens_along(-2).updating(6, 1, 2)},
+    {"PackedAttention",             shaped<packed_shape>,                 cost_packed,                      nullptr, "projection and bias per token; as Attention over each sequence where the lengths are known", kAttention},
+    {"PackedMultiHeadAttention",    shaped<packed_heads_shape>,           cost_packed_heads,                nullptr, "as MultiHeadAttention over each sequence where the lengths are known", kAttention},
+    {"QAttention",                  infer_projected<kQAttentionInputs, 3>, cost_q_attention,                 nullptr, "as Attention with int8 projections; zero points per operand element, scale per element", kAttention.tokens_along(-2).updating(8, 1, 1)},
+    {"QOrderedAttention",           shaped<q_ordered_attention_shape>,    cost_q_ordered_attention,         nullptr, "as Attention; scale, round, 2 clamps per projection, score, probability and output element", kAttention},
+    {"QOrderedLongformerAttention", infer_longformer,                     cost_longformer,                  nullptr, "not known: which tokens attend globally is data", kAttention},
+    {"RelativePositionBias",        shaped<relative_bias_shape>,          cost_relative_bias,               nullptr, "4 and log per distance; elements picked from the table", kAttention},
+    {"RemovePadding",               infer_remove_padding,                 cost_remove_padding,              nullptr, "no arithmetic; reads the tokens that it keeps", kGathering.with(Gradient::Unmodelled)},
+    {"RestorePadding",              shaped<restore_padding_shape>,        cost_move,                        nullptr, "no arithmetic; reads the tokens, writes all rows", kGathering.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kContribAttentionRules));

@@ -146,51 +146,51 @@ OpCost cost_nchwc_upsample(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kContribConvRules[] = {
-    // op                            infer                                 cost                                    fold     cost in words
-    {"ConvTransposeWithDynamicPads", shaped<conv_transpose_dynamic_shape>, conv_transpose_cost<3>,            nullptr, "M/group × kernel macs per input element; bias add", kConvolution.with(ProductForm::Deconvolution).with(Gradient::Unmodelled)},
-    {"FusedConv",                    shaped<conv_shape<>>,           conv_cost,                      nullptr, "C/group × kernel macs, bias add, sum, activation per output element", kConvolution.with(Gradient::Unmodelled)},
-    {"MaxpoolWithMask",              infer_pool,                   cost_masked_pool,                       nullptr, "kernel − 1 comparisons, a selection per tap", kPooling.with(Gradient::Unmodelled)},
-    {"NhwcConv",                     shaped<conv_shape<>>,            conv_cost,                       nullptr, "as FusedConv, channels last", kConvolution.with(Gradient::Unmodelled)},
-    {"NhwcFusedConv",                shaped<conv_shape<>>,            conv_cost,                       nullptr, "as FusedConv, channels last", kConvolution.with(Gradient::Unmodelled)},
-    {"NhwcMaxPool",                  infer_pool,                    cost_as<"MaxPool">,                     nullptr, "kernel − 1 comparisons per output element", kPooling.with(Gradient::Unmodelled)},
-    {"QLinearAveragePool",           shaped<pool_shape>,           cost_qlinear_pool<"AveragePool">,       nullptr, "dequantise (2) per element; kernel, quantise (5) per output element", kPooling.with(Gradient::Unmodelled)},
-    {"QLinearConv",                  shaped<conv_shape<3>, 7>,        qlinear_conv_cost,                      nullptr, "C/group × kernel macs, bias, quantise (5) per output element; zero points", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Unmodelled).reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint, {}, WeightUse::QuantScale, WeightUse::ZeroPoint, WeightUse::QuantScale, WeightUse::ZeroPoint})},
-    {"QLinearGlobalAveragePool",     shaped<global_pool_shape>,    cost_qlinear_pool<"GlobalAveragePool">, nullptr, "dequantise (2), add per element; quantise (5) per output element", kPooling.with(Gradient::Unmodelled)},
+    // op                            infer                                 cost                              fold     cost in words
+    {"ConvTransposeWithDynamicPads", shaped<conv_transpose_dynamic_shape>, conv_transpose_cost<3>,           nullptr, "M/group × kernel macs per input element; bias add", kConvolution.with(ProductForm::Deconvolution).with(Gradient::Unmodelled)},
+    {"FusedConv",                    shaped<conv_shape<>>,                 conv_cost,                        nullptr, "C/group × kernel macs, bias add, sum, activation per output element", kConvolution.with(Gradient::Unmodelled)},
+    {"MaxpoolWithMask",              infer_pool,                           cost_masked_pool,                 nullptr, "kernel − 1 comparisons, a selection per tap", kPooling.with(Gradient::Unmodelled)},
+    {"NhwcConv",                     shaped<conv_shape<>>,                 conv_cost,                        nullptr, "as FusedConv, channels last", kConvolution.with(Gradient::Unmodelled)},
+    {"NhwcFusedConv",                shaped<conv_shape<>>,                 conv_cost,                        nullptr, "as FusedConv, channels last", kConvolution.with(Gradient::Unmodelled)},
+    {"NhwcMaxPool",                  infer_pool,                           cost_as<"MaxPool">,               nullptr, "kernel − 1 comparisons per output element", kPooling.with(Gradient::Unmodelled)},
+    {"QLinearAveragePool",           shaped<pool_shape>,                   cost_qlinear_pool<"AveragePool">, nullptr, "dequantise (2) per element; kernel, quantise (5) per output element", kPooling.with(Gradient::Unmodelled)},
+    {"QLinearConv",                  shaped<conv_shape<3>, 7>,             qlinear_conv_cost,                nullptr, "C/group × kernel macs, bias, quantise (5) per output element; zero points", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Unmodelled).reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint, {}, WeightUse::QuantScale, WeightUse::ZeroPoint, WeightUse::QuantScale, WeightUse::ZeroPoint})},
+    {"QLinearGlobalAveragePool",     shaped<global_pool_shape>,            cost_qlinear_pool<"GlobalAveragePool">, nullptr, "dequantise (2), add per element; quantise (5) per output element", kPooling.with(Gradient::Unmodelled)},
 };
 
 constexpr OpRule kNhwcRules[] = {
-    // op                     infer                                    cost                             fold     cost in words
-    {"AveragePool",           infer_pool,                       cost_with_activation<"AveragePool">, nullptr, "as ai.onnx, then the activation", kPooling.with(Gradient::Unmodelled)},
-    {"BatchNormalization",    infer_as<"BatchNormalization">,          cost_with_activation<"BatchNormalization">, nullptr, "as ai.onnx, then the activation", kPointwise.with(Epilogue::BatchNorm).with(Gradient::Unmodelled).reads({{}, WeightUse::Factor, WeightUse::Additive, WeightUse::Additive, WeightUse::Positive})},
-    {"Conv",                  shaped<conv_shape<>>,               conv_cost,                nullptr, "C/group × kernel macs, bias add, activation per output element", kConvolution.with(Gradient::Unmodelled).reads({{}, WeightUse::Weight, WeightUse::Additive})},
-    {"ConvTranspose",         shaped<conv_transposed_shape<>>,    conv_transpose_cost<>,        nullptr, "M/group × kernel macs per input element; bias add, activation", kConvolution.with(ProductForm::Deconvolution).with(Gradient::Unmodelled).reads({{}, WeightUse::Weight, WeightUse::Additive})},
-    {"DepthToSpace",          shaped<depth_to_space_shape>,     cost_move,                       nullptr, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
-    {"GlobalAveragePool",     shaped<global_pool_shape>,        cost_as<"GlobalAveragePool">,    nullptr, "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
-    {"GlobalLpPool",          shaped<global_pool_shape>,        cost_as<"GlobalLpPool">,         nullptr, "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
-    {"GlobalMaxPool",         shaped<global_pool_shape>,        cost_as<"GlobalMaxPool">,        nullptr, "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
-    {"GridSample",            shaped<grid_sample_shape>,        cost_grid_sample_nhwc,           nullptr, "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
-    {"InstanceNormalization", infer_same,                              cost_instance_norm_nhwc,         nullptr, "as ai.onnx, then the activation", kNorm.with(Gradient::Unmodelled).reads({{}, WeightUse::Factor, WeightUse::Additive})},
-    {"LRN",                   infer_same,                              cost_as<"LRN">,                  nullptr, "as ai.onnx", kNorm.with(Gradient::Unmodelled)},
-    {"LpPool",                infer_pool,                       cost_as<"LpPool">,               nullptr, "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
-    {"MaxPool",               infer_pool,                       cost_with_activation<"MaxPool">, nullptr, "as ai.onnx, then the activation", kPooling.with(Gradient::Unmodelled)},
-    {"MaxUnpool",             shaped<max_unpool_nhwc_shape>,           cost_as<"MaxUnpool">,            nullptr, "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
-    {"QLinearAveragePool",    shaped<pool_shape>,               cost_qlinear_pool<"AveragePool">, nullptr, "as com.microsoft", kPooling.with(Gradient::Unmodelled)},
-    {"QLinearConv",           shaped<conv_shape<3>, 7>,         qlinear_conv_cost,          nullptr, "as com.microsoft", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Unmodelled).reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint, {}, WeightUse::QuantScale, WeightUse::ZeroPoint, WeightUse::QuantScale, WeightUse::ZeroPoint})},
-    {"QLinearConvTranspose",  shaped<conv_transposed_shape<3>, 7>, cost_qlinear_conv_transpose,     nullptr, "M/group × kernel macs per input element; bias, quantise (5) per output element; zero points", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Unmodelled)},
-    {"Resize",                infer_as<"Resize">,                      cost_as<"Resize">,               nullptr, "as ai.onnx; scales are listed in the order of the axes", kPooling.with(Gradient::Unmodelled)},
-    {"SpaceToDepth",          shaped<space_to_depth_shape>,     cost_move,                       nullptr, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
+    // op                     infer                                cost                              fold     cost in words
+    {"AveragePool",           infer_pool,                          cost_with_activation<"AveragePool">, nullptr, "as ai.onnx, then the activation", kPooling.with(Gradient::Unmodelled)},
+    {"BatchNormalization",    infer_as<"BatchNormalization">,      cost_with_activation<"BatchNormalization">, nullptr, "as ai.onnx, then the activation", kPointwise.with(Epilogue::BatchNorm).with(Gradient::Unmodelled).reads({{}, WeightUse::Factor, WeightUse::Additive, WeightUse::Additive, WeightUse::Positive})},
+    {"Conv",                  shaped<conv_shape<>>,                conv_cost,                        nullptr, "C/group × kernel macs, bias add, activation per output element", kConvolution.with(Gradient::Unmodelled).reads({{}, WeightUse::Weight, WeightUse::Additive})},
+    {"ConvTranspose",         shaped<conv_transposed_shape<>>,     conv_transpose_cost<>,            nullptr, "M/group × kernel macs per input element; bias add, activation", kConvolution.with(ProductForm::Deconvolution).with(Gradient::Unmodelled).reads({{}, WeightUse::Weight, WeightUse::Additive})},
+    {"DepthToSpace",          shaped<depth_to_space_shape>,        cost_move,                        nullptr, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
+    {"GlobalAveragePool",     shaped<global_pool_shape>,           cost_as<"GlobalAveragePool">,     nullptr, "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
+    {"GlobalLpPool",          shaped<global_pool_shape>,           cost_as<"GlobalLpPool">,          nullptr, "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
+    {"GlobalMaxPool",         shaped<global_pool_shape>,           cost_as<"GlobalMaxPool">,         nullptr, "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
+    {"GridSample",            shaped<grid_sample_shape>,           cost_grid_sample_nhwc,            nullptr, "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
+    {"InstanceNormalization", infer_same,                          cost_instance_norm_nhwc,          nullptr, "as ai.onnx, then the activation", kNorm.with(Gradient::Unmodelled).reads({{}, WeightUse::Factor, WeightUse::Additive})},
+    {"LRN",                   infer_same,                          cost_as<"LRN">,                   nullptr, "as ai.onnx", kNorm.with(Gradient::Unmodelled)},
+    {"LpPool",                infer_pool,                          cost_as<"LpPool">,                nullptr, "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
+    {"MaxPool",               infer_pool,                          cost_with_activation<"MaxPool">,  nullptr, "as ai.onnx, then the activation", kPooling.with(Gradient::Unmodelled)},
+    {"MaxUnpool",             shaped<max_unpool_nhwc_shape>,       cost_as<"MaxUnpool">,             nullptr, "as ai.onnx", kPooling.with(Gradient::Unmodelled)},
+    {"QLinearAveragePool",    shaped<pool_shape>,                  cost_qlinear_pool<"AveragePool">, nullptr, "as com.microsoft", kPooling.with(Gradient::Unmodelled)},
+    {"QLinearConv",           shaped<conv_shape<3>, 7>,            qlinear_conv_cost,                nullptr, "as com.microsoft", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Unmodelled).reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint, {}, WeightUse::QuantScale, WeightUse::ZeroPoint, WeightUse::QuantScale, WeightUse::ZeroPoint})},
+    {"QLinearConvTranspose",  shaped<conv_transposed_shape<3>, 7>, cost_qlinear_conv_transpose,      nullptr, "M/group × kernel macs per input element; bias, quantise (5) per output element; zero points", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Unmodelled)},
+    {"Resize",                infer_as<"Resize">,                  cost_as<"Resize">,                nullptr, "as ai.onnx; scales are listed in the order of the axes", kPooling.with(Gradient::Unmodelled)},
+    {"SpaceToDepth",          shaped<space_to_depth_shape>,        cost_move,                        nullptr, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
 };
 
 constexpr OpRule kNchwcRules[] = {
-    // op                 infer                              cost                          fold     cost in words
-    {"AveragePool",       infer_pool,                cost_as<"AveragePool">,       nullptr, "as ai.onnx over padded channels", kPooling.with(Gradient::Unmodelled)},
-    {"Conv",              shaped<nchwc_conv_shape>,          conv_cost,            nullptr, "as FusedConv over padded channels", kConvolution.with(Gradient::Unmodelled).reads({{}, WeightUse::Weight, WeightUse::Additive})},
-    {"GlobalAveragePool", shaped<global_pool_shape>, cost_as<"GlobalAveragePool">, nullptr, "as ai.onnx over padded channels", kPooling.with(Gradient::Unmodelled)},
-    {"GlobalMaxPool",     shaped<global_pool_shape>, cost_as<"GlobalMaxPool">,     nullptr, "as ai.onnx over padded channels", kPooling.with(Gradient::Unmodelled)},
-    {"MaxPool",           infer_pool,                cost_as<"MaxPool">,           nullptr, "as ai.onnx over padded channels", kPooling.with(Gradient::Unmodelled)},
-    {"ReorderInput",      shaped<reorder_input_shape>,       cost_move,                    nullptr, "no arithmetic; reads the input, writes padded channels", kLayout.with(Gradient::Unmodelled)},
-    {"ReorderOutput",     shaped<reorder_output_shape>,      cost_move,                    nullptr, "no arithmetic; reads padded channels, writes the output", kLayout.with(Gradient::Unmodelled)},
-    {"Upsample",          shaped<nchwc_upsample_shape>,      cost_nchwc_upsample,          nullptr, "taps mul, taps − 1 adds per element; coordinates and weights per axis position", kPooling.with(Gradient::Unmodelled)},
+    // op                 infer                         cost                          fold     cost in words
+    {"AveragePool",       infer_pool,                   cost_as<"AveragePool">,       nullptr, "as ai.onnx over padded channels", kPooling.with(Gradient::Unmodelled)},
+    {"Conv",              shaped<nchwc_conv_shape>,     conv_cost,                    nullptr, "as FusedConv over padded channels", kConvolution.with(Gradient::Unmodelled).reads({{}, WeightUse::Weight, WeightUse::Additive})},
+    {"GlobalAveragePool", shaped<global_pool_shape>,    cost_as<"GlobalAveragePool">, nullptr, "as ai.onnx over padded channels", kPooling.with(Gradient::Unmodelled)},
+    {"GlobalMaxPool",     shaped<global_pool_shape>,    cost_as<"GlobalMaxPool">,     nullptr, "as ai.onnx over padded channels", kPooling.with(Gradient::Unmodelled)},
+    {"MaxPool",           infer_pool,                   cost_as<"MaxPool">,           nullptr, "as ai.onnx over padded channels", kPooling.with(Gradient::Unmodelled)},
+    {"ReorderInput",      shaped<reorder_input_shape>,  cost_move,                    nullptr, "no arithmetic; reads the input, writes padded channels", kLayout.with(Gradient::Unmodelled)},
+    {"ReorderOutput",     shaped<reorder_output_shape>, cost_move,                    nullptr, "no arithmetic; reads padded channels, writes the output", kLayout.with(Gradient::Unmodelled)},
+    {"Upsample",          shaped<nchwc_upsample_shape>, cost_nchwc_upsample,          nullptr, "taps mul, taps − 1 adds per element; coordinates and weights per axis position", kPooling.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kContribConvRules) && well_formed(kNhwcRules) && well_formed(kNchwcRules));

@@ -365,18 +365,18 @@ OpCost cost_commit(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kContribStateRules[] = {
-    // op                         infer              cost              fold     cost in words
-    {"CausalConvWithState",       infer_causal_conv, cost_causal_conv, nullptr, "kernel macs, bias add, activation per element", kAttention.updating(3, 1, 1)},
-    {"ConvStateReplay",                   infer_replay, cost_conv_replay,  nullptr, "no arithmetic; moves the history", kOther.with(Gradient::Unmodelled)},
-    {"GatedDeltaNet",             infer_delta_net,   cost_delta_net,   nullptr, "as LinearAttention; fused decay, sigmoid of β, L2 norms", kAttention.updating(6, 1, 1)},
-    {"GatedDeltaNetStateReplay",          infer_replay, cost_delta_replay, nullptr, "1 mac, 1 mul per element of the state and kept token", kOther.with(Gradient::Unmodelled)},
-    {"LinearAttention",           infer_linear,      cost_linear,      nullptr, "per token Dk·Dv macs per output head and 1 or 2 times that per key head; decay Dk·Dv mul; delta 2·Dv; scale", kAttention.updating(3, 1, 1)},
-    {"Mamba2Verify",                      infer_mamba,  cost_mamba,        nullptr, "4 macs, bias, SiLU per channel; 2 macs, 1 mul per element of the state; 4, 3 special per step; gate and RMS norm", kAttention},
-    {"NGramHashMapping",          infer_hash,        cost_hash<4>,     nullptr, "2·order − 1 per token, remainder and offset per hash", kOther.with(Gradient::Unmodelled)},
-    {"PackedSparseAttentionIndexerMerge", infer_merge,  cost_merge,        nullptr, "1 comparison per output entry", kOther.with(Gradient::Unmodelled)},
-    {"SpeculativePrefixCommit",           infer_commit, cost_commit,       nullptr, "1 comparison per drafted token", kOther.with(Gradient::Unmodelled)},
-    {"VarlenCausalConvWithState", infer_varlen_conv, cost_varlen_conv, nullptr, "kernel macs, bias add, activation per element", kAttention.updating(4, 1, 1)},
-    {"VarlenNGramHashMapping",    infer_varlen_hash, cost_hash<5>,     nullptr, "2·order − 1 per token, remainder and offset per hash", kOther.with(Gradient::Unmodelled)},
+    // op                         infer              cost               fold     cost in words
+    {"CausalConvWithState",       infer_causal_conv, cost_causal_conv,  nullptr, "kernel macs, bias add, activation per element", kAttention.updating(3, 1, 1)},
+    {"ConvStateReplay",           infer_replay,      cost_conv_replay,  nullptr, "no arithmetic; moves the history", kOther.with(Gradient::Unmodelled)},
+    {"GatedDeltaNet",             infer_delta_net,   cost_delta_net,    nullptr, "as LinearAttention; fused decay, sigmoid of β, L2 norms", kAttention.updating(6, 1, 1)},
+    {"GatedDeltaNetStateReplay",  infer_replay,      cost_delta_replay, nullptr, "1 mac, 1 mul per element of the state and kept token", kOther.with(Gradient::Unmodelled)},
+    {"LinearAttention",           infer_linear,      cost_linear,       nullptr, "per token Dk·Dv macs per output head and 1 or 2 times that per key head; decay Dk·Dv mul; delta 2·Dv; scale", kAttention.updating(3, 1, 1)},
+    {"Mamba2Verify",              infer_mamba,       cost_mamba,        nullptr, "4 macs, bias, SiLU per channel; 2 macs, 1 mul per element of the state; 4, 3 special per step; gate and RMS norm", kAttention},
+    {"NGramHashMapping",          infer_hash,        cost_hash<4>,      nullptr, "2·order − 1 per token, remainder and offset per hash", kOther.with(Gradient::Unmodelled)},
+    {"PackedSparseAttentionIndexerMerge", infer_merge,       cost_merge,        nullptr, "1 comparison per output entry", kOther.with(Gradient::Unmodelled)},
+    {"SpeculativePrefixCommit",   infer_commit,      cost_commit,       nullptr, "1 comparison per drafted token", kOther.with(Gradient::Unmodelled)},
+    {"VarlenCausalConvWithState", infer_varlen_conv, cost_varlen_conv,  nullptr, "kernel macs, bias add, activation per element", kAttention.updating(4, 1, 1)},
+    {"VarlenNGramHashMapping",    infer_varlen_hash, cost_hash<5>,      nullptr, "2·order − 1 per token, remainder and offset per hash", kOther.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kContribStateRules));

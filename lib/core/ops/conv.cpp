@@ -228,14 +228,14 @@ OpCost cost_causal_conv(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kConvRules[] = {
-    // op                   infer                            cost                 fold     cost in words
-    {"CausalConvWithState", infer_causal_conv,               cost_causal_conv,    nullptr, "k macs, 1 bias add per element; SiLU: 1 sigmoid, 1 mul", kAttention.updating(3, 1, 1).with(Gradient::Rule)},
-    {"Col2Im",              shaped<col2im_shape>,            cost_col2im,         nullptr, "1 add per column element", kLayout},
-    {"Conv",                shaped<conv_shape<>>,            conv_cost,           nullptr, "C/group × kernel macs, 1 bias add per output element", kConvolution.reads({{}, WeightUse::Weight, WeightUse::Additive})},
-    {"ConvInteger",         shaped_as<conv_shape<>, ElementType::Int32>, cost_conv_integer, nullptr, "C/group × kernel macs per output element; 1 sub per operand element with a zero point", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Integers).reads({{}, {}, WeightUse::ZeroPoint, WeightUse::ZeroPoint})},
+    // op                   infer                            cost                   fold     cost in words
+    {"CausalConvWithState", infer_causal_conv,               cost_causal_conv,      nullptr, "k macs, 1 bias add per element; SiLU: 1 sigmoid, 1 mul", kAttention.updating(3, 1, 1).with(Gradient::Rule)},
+    {"Col2Im",              shaped<col2im_shape>,            cost_col2im,           nullptr, "1 add per column element", kLayout},
+    {"Conv",                shaped<conv_shape<>>,            conv_cost,             nullptr, "C/group × kernel macs, 1 bias add per output element", kConvolution.reads({{}, WeightUse::Weight, WeightUse::Additive})},
+    {"ConvInteger",         shaped_as<conv_shape<>, ElementType::Int32>, cost_conv_integer,     nullptr, "C/group × kernel macs per output element; 1 sub per operand element with a zero point", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Integers).reads({{}, {}, WeightUse::ZeroPoint, WeightUse::ZeroPoint})},
     {"ConvTranspose",       shaped<conv_transposed_shape<>>, conv_transpose_cost<>, nullptr, "M/group × kernel macs per input element; 1 bias add per output element", kConvolution.with(ProductForm::Deconvolution).reads({{}, WeightUse::Weight, WeightUse::Additive})},
-    {"DeformConv",          shaped<deform_conv_shape>,       cost_deform_conv,    nullptr, "as Conv; n-linear sample (2^(n+1) − 1, mask 1) per channel, position and tap; weights per place", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Unmodelled)},
-    {"QLinearConv",         shaped<conv_shape<3>, 7>,        qlinear_conv_cost,   nullptr, "as ConvInteger; scale, round, zero point, 2 clamps, bias per output element", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Integers).reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint, {}, WeightUse::QuantScale, WeightUse::ZeroPoint, WeightUse::QuantScale, WeightUse::ZeroPoint})},
+    {"DeformConv",          shaped<deform_conv_shape>,       cost_deform_conv,      nullptr, "as Conv; n-linear sample (2^(n+1) − 1, mask 1) per channel, position and tap; weights per place", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Unmodelled)},
+    {"QLinearConv",         shaped<conv_shape<3>, 7>,        qlinear_conv_cost,     nullptr, "as ConvInteger; scale, round, zero point, 2 clamps, bias per output element", kConvolution.with(ProductForm::ScaledConvolution).with(Gradient::Integers).reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint, {}, WeightUse::QuantScale, WeightUse::ZeroPoint, WeightUse::QuantScale, WeightUse::ZeroPoint})},
 };
 // clang-format on
 static_assert(well_formed(kConvRules));

@@ -446,18 +446,18 @@ void infer_unique(OpContext& op) {
 
 // clang-format off
 constexpr OpRule kGatherRules[] = {
-    // op                infer                   cost                  fold                   cost in words
-    {"Compress",         infer_compress,         cost_compress,        nullptr,               "no arithmetic; reads the conditions and what they keep", kGathering},
-    {"Gather",           shaped<gathered_shape>, cost_gather,          fold_gather,           "no arithmetic; reads the indices and what they pick, at most all", kGathering.with(BatchAxis::Indexed).reads({WeightUse::Embedding})},
-    {"GatherElements",   infer_gather_elements,  cost_gather_elements, fold_gather_elements,  "no arithmetic; reads the indices and what they pick, at most all", kGathering},
-    {"GatherND",         shaped<gathered_runs_shape>, cost_gather_nd,       fold_gather_nd,        "no arithmetic; reads the indices and what they pick, at most all", kGathering},
-    {"NonZero",          infer_non_zero,         cost_select,          fold_non_zero,         "1 comparison / input element", kSearch.with(Placement::Materialises)},
-    {"OneHot",           shaped<one_hot_shape, 2>, cost_one_hot,         fold_one_hot,          "no arithmetic; writes the output", kGathering},
-    {"Scatter",          infer_scatter_elements, cost_scatter,         fold_scatter_elements, "no arithmetic; copies the data, places the updates", kGathering},
-    {"ScatterElements",  infer_scatter_elements, cost_scatter,         fold_scatter_elements, "copies the data, places the updates; with a reduction 1 operation / update", kGathering},
-    {"ScatterND",        infer_scatter_nd,       cost_scatter,         fold_scatter_nd,       "copies the data, places the updates; with a reduction 1 operation / update", kGathering},
-    {"TopK",             infer_top_k,            cost_select,          fold_top_k,            "1 comparison / input element: a selection; ordering the winners is not counted", kSearch.with(Gradient::Rule)},
-    {"Unique",           infer_unique,           cost_select,          nullptr,               "1 comparison / input element: a hash or a merge; ordering is not counted", kSearch},
+    // op               infer                        cost                  fold                   cost in words
+    {"Compress",        infer_compress,              cost_compress,        nullptr,               "no arithmetic; reads the conditions and what they keep", kGathering},
+    {"Gather",          shaped<gathered_shape>,      cost_gather,          fold_gather,           "no arithmetic; reads the indices and what they pick, at most all", kGathering.with(BatchAxis::Indexed).reads({WeightUse::Embedding})},
+    {"GatherElements",  infer_gather_elements,       cost_gather_elements, fold_gather_elements,  "no arithmetic; reads the indices and what they pick, at most all", kGathering},
+    {"GatherND",        shaped<gathered_runs_shape>, cost_gather_nd,       fold_gather_nd,        "no arithmetic; reads the indices and what they pick, at most all", kGathering},
+    {"NonZero",         infer_non_zero,              cost_select,          fold_non_zero,         "1 comparison / input element", kSearch.with(Placement::Materialises)},
+    {"OneHot",          shaped<one_hot_shape, 2>,    cost_one_hot,         fold_one_hot,          "no arithmetic; writes the output", kGathering},
+    {"Scatter",         infer_scatter_elements,      cost_scatter,         fold_scatter_elements, "no arithmetic; copies the data, places the updates", kGathering},
+    {"ScatterElements", infer_scatter_elements,      cost_scatter,         fold_scatter_elements, "copies the data, places the updates; with a reduction 1 operation / update", kGathering},
+    {"ScatterND",       infer_scatter_nd,            cost_scatter,         fold_scatter_nd,       "copies the data, places the updates; with a reduction 1 operation / update", kGathering},
+    {"TopK",            infer_top_k,                 cost_select,          fold_top_k,            "1 comparison / input element: a selection; ordering the winners is not counted", kSearch.with(Gradient::Rule)},
+    {"Unique",          infer_unique,                cost_select,          nullptr,               "1 comparison / input element: a hash or a merge; ordering is not counted", kSearch},
 };
 // clang-format on
 static_assert(well_formed(kGatherRules));

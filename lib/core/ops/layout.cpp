@@ -249,15 +249,15 @@ void infer_reverse_sequence(OpContext& op) {
 
 // clang-format off
 constexpr OpRule kLayoutRules[] = {
-    // op                infer                   cost             fold            cost in words
-    {"DepthToSpace",     shaped<depth_to_space_shape>, cost_move,       nullptr,        "no arithmetic; reads and writes all", kLayout},
-    {"Expand",           infer_expand,           cost_move_first, fold_expand,    "no arithmetic; reads the input once, writes the output", kExpand},
-    {"Pad",              shaped<padded_shape>,   cost_pad,        nullptr,        "no arithmetic; reads what is not cropped", kLayout},
-    {"ReverseSequence",  infer_reverse_sequence, cost_move,       nullptr,        "no arithmetic; reads and writes all", kLayout},
-    {"SpaceToDepth",     shaped<space_to_depth_shape>, cost_move,       nullptr,        "no arithmetic; reads and writes all", kLayout},
-    {"Tile",             shaped<tiled_shape>,    cost_move_first, fold_tile,      "no arithmetic; reads the input once, writes the output", kLayout.with(Numbers::Rearranged).with(Placement::Materialises)},
-    {"Transpose",        shaped<transposed_shape>, cost_move,       fold_transpose, "no arithmetic; reads and writes all", kTranspose},
-    {"Trilu",            infer_trilu,            cost_move_first, fold_trilu,     "no arithmetic; reads and writes all", kLayout},
+    // op               infer                         cost             fold            cost in words
+    {"DepthToSpace",    shaped<depth_to_space_shape>, cost_move,       nullptr,        "no arithmetic; reads and writes all", kLayout},
+    {"Expand",          infer_expand,                 cost_move_first, fold_expand,    "no arithmetic; reads the input once, writes the output", kExpand},
+    {"Pad",             shaped<padded_shape>,         cost_pad,        nullptr,        "no arithmetic; reads what is not cropped", kLayout},
+    {"ReverseSequence", infer_reverse_sequence,       cost_move,       nullptr,        "no arithmetic; reads and writes all", kLayout},
+    {"SpaceToDepth",    shaped<space_to_depth_shape>, cost_move,       nullptr,        "no arithmetic; reads and writes all", kLayout},
+    {"Tile",            shaped<tiled_shape>,          cost_move_first, fold_tile,      "no arithmetic; reads the input once, writes the output", kLayout.with(Numbers::Rearranged).with(Placement::Materialises)},
+    {"Transpose",       shaped<transposed_shape>,     cost_move,       fold_transpose, "no arithmetic; reads and writes all", kTranspose},
+    {"Trilu",           infer_trilu,                  cost_move_first, fold_trilu,     "no arithmetic; reads and writes all", kLayout},
 };
 // clang-format on
 static_assert(well_formed(kLayoutRules));

@@ -116,12 +116,12 @@ OpCost cost_det(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kMatmulRules[] = {
-    // op               infer                     cost                 fold     cost in words
-    {"Det",             shaped<det_shape>,        cost_det,            nullptr, "LU with pivoting: n(n−1)/2 comparisons and div, n(n−1)(2n−1)/6 mul and sub, n − 1 mul per matrix", kOther.with(Gradient::Unmodelled)},
-    {"Gemm",            infer_gemm,               cost_gemm,           nullptr, "K macs, 1 bias add / output element; 1 mul per element scaled by alpha or beta ≠ 1", kMatrixProduct.reads({WeightUse::Weight, WeightUse::Weight, WeightUse::Additive})},
-    {"MatMul",          shaped<product_shape<1>>, cost_matmul,         nullptr, "K macs / output element", kMatrixProducts.reads({WeightUse::Weight, WeightUse::Weight})},
-    {"MatMulInteger",   shaped_as<product_shape<1>, ElementType::Int32>, cost_matmul_integer, nullptr, "K macs / output element; 1 sub per operand element with a zero point", kMatrixProducts.with(ProductForm::Integers).with(Gradient::Integers).reads({{}, {}, WeightUse::ZeroPoint, WeightUse::ZeroPoint})},
-    {"QLinearMatMul",   shaped<product_shape<3>, 7>, cost_qlinear_matmul, nullptr, "as MatMulInteger; scale, round, zero point, 2 clamps / output element", kMatrixProducts.with(ProductForm::Integers).with(Gradient::Integers).reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint, {}, WeightUse::QuantScale, WeightUse::ZeroPoint, WeightUse::QuantScale, WeightUse::ZeroPoint})},
+    // op             infer                        cost                 fold     cost in words
+    {"Det",           shaped<det_shape>,           cost_det,            nullptr, "LU with pivoting: n(n−1)/2 comparisons and div, n(n−1)(2n−1)/6 mul and sub, n − 1 mul per matrix", kOther.with(Gradient::Unmodelled)},
+    {"Gemm",          infer_gemm,                  cost_gemm,           nullptr, "K macs, 1 bias add / output element; 1 mul per element scaled by alpha or beta ≠ 1", kMatrixProduct.reads({WeightUse::Weight, WeightUse::Weight, WeightUse::Additive})},
+    {"MatMul",        shaped<product_shape<1>>,    cost_matmul,         nullptr, "K macs / output element", kMatrixProducts.reads({WeightUse::Weight, WeightUse::Weight})},
+    {"MatMulInteger", shaped_as<product_shape<1>, ElementType::Int32>, cost_matmul_integer, nullptr, "K macs / output element; 1 sub per operand element with a zero point", kMatrixProducts.with(ProductForm::Integers).with(Gradient::Integers).reads({{}, {}, WeightUse::ZeroPoint, WeightUse::ZeroPoint})},
+    {"QLinearMatMul", shaped<product_shape<3>, 7>, cost_qlinear_matmul, nullptr, "as MatMulInteger; scale, round, zero point, 2 clamps / output element", kMatrixProducts.with(ProductForm::Integers).with(Gradient::Integers).reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint, {}, WeightUse::QuantScale, WeightUse::ZeroPoint, WeightUse::QuantScale, WeightUse::ZeroPoint})},
 };
 // clang-format on
 static_assert(well_formed(kMatmulRules));

@@ -357,26 +357,26 @@ OpCost cost_tree_ensemble(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kMlRules[] = {
-    // op                      infer                     cost                    fold     cost in words
+    // op                      infer                         cost                    fold     cost in words
     {"ArrayFeatureExtractor",  shaped<array_features_shape>, cost_array_features,    nullptr, "no arithmetic; reads the columns it picks", kLearner},
-    {"Binarizer",              infer_same,               kCostComparison,           nullptr, "1 comparison per element", kLearner},
-    {"CastMap",                infer_cast_map,           cost_from_map,          nullptr, "no arithmetic; reads what it writes", kLearner},
-    {"CategoryMapper",         infer_category_mapper,    kCostComparison,            nullptr, "1 look-up per element", kLearner},
-    {"DictVectorizer",         infer_dict_vectorizer,    cost_from_map,          nullptr, "no arithmetic; reads what it writes", kLearner},
+    {"Binarizer",              infer_same,                   kCostComparison,        nullptr, "1 comparison per element", kLearner},
+    {"CastMap",                infer_cast_map,               cost_from_map,          nullptr, "no arithmetic; reads what it writes", kLearner},
+    {"CategoryMapper",         infer_category_mapper,        kCostComparison,        nullptr, "1 look-up per element", kLearner},
+    {"DictVectorizer",         infer_dict_vectorizer,        cost_from_map,          nullptr, "no arithmetic; reads what it writes", kLearner},
     {"FeatureVectorizer",      shaped_as<features_shape, ElementType::Float32>, cost_move,              nullptr, "no arithmetic; reads and writes all", kLearner},
-    {"Imputer",                infer_same,               kCostComparison,           nullptr, "1 comparison per element", kLearner},
-    {"LabelEncoder",           infer_label_encoder,      kCostComparison,            nullptr, "1 look-up per element", kLearner},
-    {"LinearClassifier",       infer_linear_classifier,  cost_linear_classifier, nullptr, "F macs and an intercept per model, transformation per score, C − 1 comparisons per row", kLearner},
-    {"LinearRegressor",        infer_linear_regressor,   cost_linear_regressor,  nullptr, "F macs, intercept, transformation per target", kLearner},
-    {"Normalizer",             infer_shape_of_first<ElementType::Float32>,               cost_normalizer,        nullptr, "MAX 2, L1 3, L2 3 per element and a root per row", kLearner},
+    {"Imputer",                infer_same,                   kCostComparison,        nullptr, "1 comparison per element", kLearner},
+    {"LabelEncoder",           infer_label_encoder,          kCostComparison,        nullptr, "1 look-up per element", kLearner},
+    {"LinearClassifier",       infer_linear_classifier,      cost_linear_classifier, nullptr, "F macs and an intercept per model, transformation per score, C − 1 comparisons per row", kLearner},
+    {"LinearRegressor",        infer_linear_regressor,       cost_linear_regressor,  nullptr, "F macs, intercept, transformation per target", kLearner},
+    {"Normalizer",             infer_shape_of_first<ElementType::Float32>, cost_normalizer,        nullptr, "MAX 2, L1 3, L2 3 per element and a root per row", kLearner},
     {"OneHotEncoder",          shaped_as<one_hot_shape, ElementType::Float32>, cost_one_hot,           nullptr, "1 look-up per input element", kLearner},
-    {"SVMClassifier",          infer_svm_classifier,     cost_svm_classifier,    nullptr, "F macs and kernel per support vector, C − 1 coefficients per vector, ρ and vote per pair of classes", kLearner},
-    {"SVMRegressor",           infer_svm_regressor,      cost_svm_regressor,     nullptr, "F macs, kernel and coefficient per support vector, ρ", kLearner},
-    {"Scaler",                 infer_shape_of_first<ElementType::Float32>,               cost_scaler,            nullptr, "sub, mul per element", kLearner},
-    {"TreeEnsemble",           infer_tree_ensemble,      cost_tree_ensemble,     nullptr, "per row at most the longest path of every tree in comparisons, an add per tree", kLearner},
-    {"TreeEnsembleClassifier", infer_tree_classifier,    cost_tree_classifier,   nullptr, "per row at most the longest path of every tree in comparisons, an add per weight of its leaf, C − 1 comparisons", kLearner},
-    {"TreeEnsembleRegressor",  infer_tree_regressor,     cost_tree_regressor,    nullptr, "per row at most the longest path of every tree in comparisons, an add per weight of its leaf", kLearner},
-    {"ZipMap",                 infer_zip_map,            cost_zip_map,           nullptr, "no arithmetic; reads what it writes", kLearner},
+    {"SVMClassifier",          infer_svm_classifier,         cost_svm_classifier,    nullptr, "F macs and kernel per support vector, C − 1 coefficients per vector, ρ and vote per pair of classes", kLearner},
+    {"SVMRegressor",           infer_svm_regressor,          cost_svm_regressor,     nullptr, "F macs, kernel and coefficient per support vector, ρ", kLearner},
+    {"Scaler",                 infer_shape_of_first<ElementType::Float32>, cost_scaler,            nullptr, "sub, mul per element", kLearner},
+    {"TreeEnsemble",           infer_tree_ensemble,          cost_tree_ensemble,     nullptr, "per row at most the longest path of every tree in comparisons, an add per tree", kLearner},
+    {"TreeEnsembleClassifier", infer_tree_classifier,        cost_tree_classifier,   nullptr, "per row at most the longest path of every tree in comparisons, an add per weight of its leaf, C − 1 comparisons", kLearner},
+    {"TreeEnsembleRegressor",  infer_tree_regressor,         cost_tree_regressor,    nullptr, "per row at most the longest path of every tree in comparisons, an add per weight of its leaf", kLearner},
+    {"ZipMap",                 infer_zip_map,                cost_zip_map,           nullptr, "no arithmetic; reads what it writes", kLearner},
 };
 // clang-format on
 static_assert(well_formed(kMlRules));

@@ -215,21 +215,21 @@ OpCost cost_softmax_cross_entropy(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kNormRules[] = {
-    // op                          infer                cost                fold     cost in words
-    {"BatchNormalization",         infer_batch_norm,    cost_batch_norm,    nullptr, "1 mul, 1 add per element; ε, rsqrt, 2 mul, 1 sub per channel; training: moments (4), running statistics (6)", kPointwise.with(Epilogue::BatchNorm).reads({{}, WeightUse::Factor, WeightUse::Additive, WeightUse::Additive, WeightUse::Positive})},
-    {"GroupNormalization",         infer_group_norm,    cost_group_norm,    nullptr, "moments 4, mul, add per element; 2 div, ε, rsqrt per group; 3 per image and channel", kNorm.with(RowAxes::ChannelGroup).reads({{}, WeightUse::Factor, WeightUse::Additive})},
-    {"Hardmax",                    infer_softmax,       cost_hardmax,       nullptr, "1 comparison per element", kNorm.with(Gradient::Constant)},
-    {"InstanceNormalization",      infer_same,          cost_instance_norm, nullptr, "moments 4, mul, add per element; 2 div, ε, rsqrt, 3 per image and channel", kNorm.with(RowAxes::Channel).reads({{}, WeightUse::Factor, WeightUse::Additive})},
-    {"LRN",                        infer_same,          cost_lrn,           nullptr, "square, size − 1 adds, scale, bias, pow, div per element", kNorm},
-    {"LayerNormalization",         infer_layer_norm,    cost_layer_norm,    nullptr, "moments 4, normalise, scale, bias per element; 2 div, ε, rsqrt per row", kNorm.with(RowAxes::FromAxis).reads({{}, WeightUse::Factor, WeightUse::Additive})},
-    {"LogSoftmax",                 infer_softmax,       cost_log_softmax,   nullptr, "compare, 2 sub, exp, add per element; log per row", kNorm.with(RowAxes::Softmax)},
-    {"LpNormalization",            infer_same,          cost_lp_norm,       nullptr, "|x|^p, add, div per element; root per row", kNorm},
-    {"MeanVarianceNormalization",  infer_mean_variance, cost_mean_variance, nullptr, "moments 4, div per element; 2 div, ε, sqrt per statistic", kNorm},
-    {"NegativeLogLikelihoodLoss",  infer_loss, cost_nll_loss,              nullptr, "per label neg, weight mul, ignore comparison, add; mean: div, weights' sum", kOther},
-    {"RMSNormalization",           infer_rms_norm,      cost_rms_norm,      nullptr, "square, add, normalise, scale per element; div, ε, rsqrt per row", kNorm.with(RowAxes::FromAxis).reads({{}, WeightUse::Factor})},
-    {"SimplifiedLayerNormalization", infer_rms_norm,    cost_rms_norm,      nullptr, "as RMSNormalization", kNorm.with(RowAxes::FromAxis).reads({{}, WeightUse::Factor})},
-    {"Softmax",                    infer_softmax,       cost_softmax,       nullptr, "compare, sub, exp, add, div per element", kNorm.with(RowAxes::Softmax)},
-    {"SoftmaxCrossEntropyLoss",    infer_loss, cost_softmax_cross_entropy, nullptr, "log-softmax (4 and exp per score, log per label), then as NegativeLogLikelihoodLoss", kOther},
+    // op                            infer                cost                        fold     cost in words
+    {"BatchNormalization",           infer_batch_norm,    cost_batch_norm,            nullptr, "1 mul, 1 add per element; ε, rsqrt, 2 mul, 1 sub per channel; training: moments (4), running statistics (6)", kPointwise.with(Epilogue::BatchNorm).reads({{}, WeightUse::Factor, WeightUse::Additive, WeightUse::Additive, WeightUse::Positive})},
+    {"GroupNormalization",           infer_group_norm,    cost_group_norm,            nullptr, "moments 4, mul, add per element; 2 div, ε, rsqrt per group; 3 per image and channel", kNorm.with(RowAxes::ChannelGroup).reads({{}, WeightUse::Factor, WeightUse::Additive})},
+    {"Hardmax",                      infer_softmax,       cost_hardmax,               nullptr, "1 comparison per element", kNorm.with(Gradient::Constant)},
+    {"InstanceNormalization",        infer_same,          cost_instance_norm,         nullptr, "moments 4, mul, add per element; 2 div, ε, rsqrt, 3 per image and channel", kNorm.with(RowAxes::Channel).reads({{}, WeightUse::Factor, WeightUse::Additive})},
+    {"LRN",                          infer_same,          cost_lrn,                   nullptr, "square, size − 1 adds, scale, bias, pow, div per element", kNorm},
+    {"LayerNormalization",           infer_layer_norm,    cost_layer_norm,            nullptr, "moments 4, normalise, scale, bias per element; 2 div, ε, rsqrt per row", kNorm.with(RowAxes::FromAxis).reads({{}, WeightUse::Factor, WeightUse::Additive})},
+    {"LogSoftmax",                   infer_softmax,       cost_log_softmax,           nullptr, "compare, 2 sub, exp, add per element; log per row", kNorm.with(RowAxes::Softmax)},
+    {"LpNormalization",              infer_same,          cost_lp_norm,               nullptr, "|x|^p, add, div per element; root per row", kNorm},
+    {"MeanVarianceNormalization",    infer_mean_variance, cost_mean_variance,         nullptr, "moments 4, div per element; 2 div, ε, sqrt per statistic", kNorm},
+    {"NegativeLogLikelihoodLoss",    infer_loss,          cost_nll_loss,              nullptr, "per label neg, weight mul, ignore comparison, add; mean: div, weights' sum", kOther},
+    {"RMSNormalization",             infer_rms_norm,      cost_rms_norm,              nullptr, "square, add, normalise, scale per element; div, ε, rsqrt per row", kNorm.with(RowAxes::FromAxis).reads({{}, WeightUse::Factor})},
+    {"SimplifiedLayerNormalization", infer_rms_norm,      cost_rms_norm,              nullptr, "as RMSNormalization", kNorm.with(RowAxes::FromAxis).reads({{}, WeightUse::Factor})},
+    {"Softmax",                      infer_softmax,       cost_softmax,               nullptr, "compare, sub, exp, add, div per element", kNorm.with(RowAxes::Softmax)},
+    {"SoftmaxCrossEntropyLoss",      infer_loss,          cost_softmax_cross_entropy, nullptr, "log-softmax (4 and exp per score, log per label), then as NegativeLogLikelihoodLoss", kOther},
 };
 // clang-format on
 static_assert(well_formed(kNormRules));

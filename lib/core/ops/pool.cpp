@@ -232,18 +232,18 @@ OpCost cost_image_decoder(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kPoolRules[] = {
-    // op                 infer               cost                      fold     cost in words
-    {"AveragePool",       infer_pool,         cost_average_pool,        nullptr, "kernel − 1 adds, 1 division per output element", kPooling},
-    {"GlobalAveragePool", shaped<global_pool_shape>, cost_global_average_pool, nullptr, "n − 1 adds, 1 division per output element", kPooling},
-    {"GlobalLpPool",      shaped<global_pool_shape>, cost_global_lp_pool,      nullptr, "|x|^p per element, n − 1 adds, 1 root per output element", kPooling},
-    {"GlobalMaxPool",     shaped<global_pool_shape>, cost_global_max_pool,     nullptr, "n − 1 comparisons per output element", kPooling},
-    {"ImageDecoder",      infer_image_decoder,       cost_image_decoder,       nullptr, "not known: depends on the image", kOther.with(Gradient::NoInput)},
-    {"LpPool",            infer_pool,         cost_lp_pool,             nullptr, "|x|^p per tap, kernel − 1 adds, 1 root per output element", kPooling},
-    {"MaxPool",           infer_pool,         cost_max_pool,            nullptr, "kernel − 1 comparisons per output element", kPooling},
+    // op                 infer                       cost                      fold     cost in words
+    {"AveragePool",       infer_pool,                 cost_average_pool,        nullptr, "kernel − 1 adds, 1 division per output element", kPooling},
+    {"GlobalAveragePool", shaped<global_pool_shape>,  cost_global_average_pool, nullptr, "n − 1 adds, 1 division per output element", kPooling},
+    {"GlobalLpPool",      shaped<global_pool_shape>,  cost_global_lp_pool,      nullptr, "|x|^p per element, n − 1 adds, 1 root per output element", kPooling},
+    {"GlobalMaxPool",     shaped<global_pool_shape>,  cost_global_max_pool,     nullptr, "n − 1 comparisons per output element", kPooling},
+    {"ImageDecoder",      infer_image_decoder,        cost_image_decoder,       nullptr, "not known: depends on the image", kOther.with(Gradient::NoInput)},
+    {"LpPool",            infer_pool,                 cost_lp_pool,             nullptr, "|x|^p per tap, kernel − 1 adds, 1 root per output element", kPooling},
+    {"MaxPool",           infer_pool,                 cost_max_pool,            nullptr, "kernel − 1 comparisons per output element", kPooling},
     {"MaxRoiPool",        shaped<max_roi_pool_shape>, cost_max_roi_pool,        nullptr, "pixels − 1 comparisons per bin; the data decide its pixels", kPooling.with(Gradient::Unmodelled)},
-    {"MaxUnpool",         shaped<max_unpool_shape>, cost_max_unpool,          nullptr, "no arithmetic; reads values and indices, writes the output", kPooling},
+    {"MaxUnpool",         shaped<max_unpool_shape>,   cost_max_unpool,          nullptr, "no arithmetic; reads values and indices, writes the output", kPooling},
     {"NonMaxSuppression", shaped_as<selected_boxes_shape, ElementType::Int64>, cost_non_max_suppression, nullptr, "1 comparison per score with a threshold; 7 per box; 13 per selected box and box of its image; no sorting", kSearch},
-    {"RoiAlign",          shaped<roi_align_shape>, cost_roi_align,           nullptr, "r² bilinear samples (7) and their mean or maximum per output element; weights per region; with sampling_ratio 0 the data decide r", kPooling},
+    {"RoiAlign",          shaped<roi_align_shape>,    cost_roi_align,           nullptr, "r² bilinear samples (7) and their mean or maximum per output element; weights per region; with sampling_ratio 0 the data decide r", kPooling},
 };
 // clang-format on
 static_assert(well_formed(kPoolRules));

@@ -113,18 +113,18 @@ constexpr OpRule kQuantizeRules[] = {
 };
 
 constexpr OpRule kTensorrtRules[] = {
-    // op                          infer                                           cost                          fold     cost in words
-    {"DequantizeLinear",           infer_as<"DequantizeLinear">,                   cost_as<"DequantizeLinear">,  nullptr, "mul, and sub of the zero point, per element", kDequantize.reads(kScaled)},
-    {"QuantizeLinear",             infer_as<"QuantizeLinear">,                     cost_as<"QuantizeLinear">,    nullptr, "div, round, 2 clamps, and add of the zero point, per element", kQuantize.reads(kScaled)},
-    {"TRT_FP4DynamicQuantize",     infer_blocks<kFp4, kFp8, 16>,                   kCostFp4Blocks,               nullptr, "abs, max, div, round, 2 clamps per element; 6 per block", kQuantize.reads(kScaled)},
-    {"TRT_FP4QDQ",                 infer_same,                                     cost_fp4_both,                nullptr, "as TRT_FP4DynamicQuantize; mul per element", kQuantize},
-    {"TRT_FP8DequantizeLinear",    infer_as<"DequantizeLinear">,                   cost_as<"DequantizeLinear">,  nullptr, "mul per element", kDequantize.reads(kScaled)},
-    {"TRT_FP8QuantizeLinear",      infer_shape_of_first<kFp8>,                        cost_as<"QuantizeLinear">,    nullptr, "div, round, 2 clamps per element", kQuantize.reads(kScaled)},
-    {"TRT_INT4DequantizeLinear",   infer_as<"DequantizeLinear">,                   cost_as<"DequantizeLinear">,  nullptr, "mul per element", kDequantize.reads(kScaled)},
-    {"TRT_INT4QuantizeLinear",     infer_shape_of_first<ElementType::Int4>,           cost_as<"QuantizeLinear">,    nullptr, "div, round, 2 clamps per element", kQuantize.reads(kScaled)},
-    {"TRT_MXFP8DequantizeLinear",  infer_dequantize_power,                         cost_as<"DequantizeLinear">,  nullptr, "mul per element", kDequantize.reads(kScaled)},
-    {"TRT_MXFP8DynamicQuantize",   infer_blocks<kFp8, ElementType::Float8e8m0, 32>, kCostMxfp8Blocks,            nullptr, "abs, max, div, round, 2 clamps per element; div, ceil, log2, 2 to a power per block", kQuantize},
-    {"TRT_MXFP8QuantizeLinear",    infer_shape_of_first<kFp8>,                        cost_as<"QuantizeLinear">,    nullptr, "div, round, 2 clamps per element", kQuantize.reads(kScaled)},
+    // op                         infer                         cost                         fold     cost in words
+    {"DequantizeLinear",          infer_as<"DequantizeLinear">, cost_as<"DequantizeLinear">, nullptr, "mul, and sub of the zero point, per element", kDequantize.reads(kScaled)},
+    {"QuantizeLinear",            infer_as<"QuantizeLinear">,   cost_as<"QuantizeLinear">,   nullptr, "div, round, 2 clamps, and add of the zero point, per element", kQuantize.reads(kScaled)},
+    {"TRT_FP4DynamicQuantize",    infer_blocks<kFp4, kFp8, 16>, kCostFp4Blocks,              nullptr, "abs, max, div, round, 2 clamps per element; 6 per block", kQuantize.reads(kScaled)},
+    {"TRT_FP4QDQ",                infer_same,                   cost_fp4_both,               nullptr, "as TRT_FP4DynamicQuantize; mul per element", kQuantize},
+    {"TRT_FP8DequantizeLinear",   infer_as<"DequantizeLinear">, cost_as<"DequantizeLinear">, nullptr, "mul per element", kDequantize.reads(kScaled)},
+    {"TRT_FP8QuantizeLinear",     infer_shape_of_first<kFp8>,   cost_as<"QuantizeLinear">,   nullptr, "div, round, 2 clamps per element", kQuantize.reads(kScaled)},
+    {"TRT_INT4DequantizeLinear",  infer_as<"DequantizeLinear">, cost_as<"DequantizeLinear">, nullptr, "mul per element", kDequantize.reads(kScaled)},
+    {"TRT_INT4QuantizeLinear",    infer_shape_of_first<ElementType::Int4>, cost_as<"QuantizeLinear">,   nullptr, "div, round, 2 clamps per element", kQuantize.reads(kScaled)},
+    {"TRT_MXFP8DequantizeLinear", infer_dequantize_power,       cost_as<"DequantizeLinear">, nullptr, "mul per element", kDequantize.reads(kScaled)},
+    {"TRT_MXFP8DynamicQuantize",  infer_blocks<kFp8, ElementType::Float8e8m0, 32>, kCostMxfp8Blocks,            nullptr, "abs, max, div, round, 2 clamps per element; div, ceil, log2, 2 to a power per block", kQuantize},
+    {"TRT_MXFP8QuantizeLinear",   infer_shape_of_first<kFp8>,   cost_as<"QuantizeLinear">,   nullptr, "div, round, 2 clamps per element", kQuantize.reads(kScaled)},
 };
 // clang-format on
 static_assert(well_formed(kQuantizeRules) && well_formed(kTensorrtRules));

@@ -224,21 +224,21 @@ void fold_running(OpContext& op) {
 
 // clang-format off
 constexpr OpRule kReduceRules[] = {
-    // op                infer          cost            fold                       cost in words
-    {"ArgMax",           kInferArg,     kCostExtreme,   fold_arg<greater>,         "n − m comparisons for m results of n elements", kSearch},
-    {"ArgMin",           kInferArg,     kCostExtreme,   fold_arg<less>,            "n − m comparisons", kSearch},
-    {"CumProd",          infer_running, cost_running,   fold_running<multiply>,    "L − 1 mul along each line of L elements; an upper bound where the axis is data", kSignal},
-    {"CumSum",           infer_running, cost_running,   fold_running<add>,         "L − 1 add along each line of L elements; an upper bound where the axis is data", kSignal.with(Gradient::Rule)},
-    {"ReduceL1",         kInferReduce,  kCostL1,        nullptr,                   "n sign changes, n − m add", kReduction},
-    {"ReduceL2",         kInferReduce,  kCostL2,        nullptr,                   "n mul, n − m add, m sqrt", kReduction},
-    {"ReduceLogSum",     kInferReduce,  kCostLogSum,    nullptr,                   "n − m add, m log", kReduction},
-    {"ReduceLogSumExp",  kInferReduce,  kCostLogSumExp, nullptr,                   "n exp, n − m add, m log", kReduction},
-    {"ReduceMax",        kInferReduce,  kCostExtreme,   fold_reduce<maximum>,      "n − m comparisons", kReduction},
-    {"ReduceMean",       kInferReduce,  kCostMean,      fold_reduce<add, true>,    "n − m add, m div", kReduction},
-    {"ReduceMin",        kInferReduce,  kCostExtreme,   fold_reduce<minimum>,      "n − m comparisons", kReduction},
-    {"ReduceProd",       kInferReduce,  kCostSum,       fold_reduce<multiply>,     "n − m mul", kReduction},
-    {"ReduceSum",        kInferReduce,  kCostSum,       fold_reduce<add>,          "n − m add", kReduction},
-    {"ReduceSumSquare",  kInferReduce,  kCostSumSquare, nullptr,                   "n mul, n − m add", kReduction},
+    // op               infer          cost            fold                    cost in words
+    {"ArgMax",          kInferArg,     kCostExtreme,   fold_arg<greater>,      "n − m comparisons for m results of n elements", kSearch},
+    {"ArgMin",          kInferArg,     kCostExtreme,   fold_arg<less>,         "n − m comparisons", kSearch},
+    {"CumProd",         infer_running, cost_running,   fold_running<multiply>, "L − 1 mul along each line of L elements; an upper bound where the axis is data", kSignal},
+    {"CumSum",          infer_running, cost_running,   fold_running<add>,      "L − 1 add along each line of L elements; an upper bound where the axis is data", kSignal.with(Gradient::Rule)},
+    {"ReduceL1",        kInferReduce,  kCostL1,        nullptr,                "n sign changes, n − m add", kReduction},
+    {"ReduceL2",        kInferReduce,  kCostL2,        nullptr,                "n mul, n − m add, m sqrt", kReduction},
+    {"ReduceLogSum",    kInferReduce,  kCostLogSum,    nullptr,                "n − m add, m log", kReduction},
+    {"ReduceLogSumExp", kInferReduce,  kCostLogSumExp, nullptr,                "n exp, n − m add, m log", kReduction},
+    {"ReduceMax",       kInferReduce,  kCostExtreme,   fold_reduce<maximum>,   "n − m comparisons", kReduction},
+    {"ReduceMean",      kInferReduce,  kCostMean,      fold_reduce<add, true>, "n − m add, m div", kReduction},
+    {"ReduceMin",       kInferReduce,  kCostExtreme,   fold_reduce<minimum>,   "n − m comparisons", kReduction},
+    {"ReduceProd",      kInferReduce,  kCostSum,       fold_reduce<multiply>,  "n − m mul", kReduction},
+    {"ReduceSum",       kInferReduce,  kCostSum,       fold_reduce<add>,       "n − m add", kReduction},
+    {"ReduceSumSquare", kInferReduce,  kCostSumSquare, nullptr,                "n mul, n − m add", kReduction},
 };
 // clang-format on
 static_assert(well_formed(kReduceRules));

@@ -324,12 +324,12 @@ OpCost cost_center_crop_pad(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kResizeRules[] = {
-    // op             infer                  cost                  fold     cost in words
-    {"AffineGrid",    shaped<affine_grid_shape>, cost_affine_grid,     nullptr, "n + 1 macs per coordinate; mul, add per position of an axis", kPooling.with(Gradient::Unmodelled)},
+    // op             infer                          cost                  fold     cost in words
+    {"AffineGrid",    shaped<affine_grid_shape>,     cost_affine_grid,     nullptr, "n + 1 macs per coordinate; mul, add per position of an axis", kPooling.with(Gradient::Unmodelled)},
     {"CenterCropPad", shaped<center_crop_pad_shape>, cost_center_crop_pad, nullptr, "no arithmetic; reads what is kept", kLayout},
-    {"GridSample",    shaped<grid_sample_shape>, cost_grid_sample,     nullptr, "taps mul, taps − 1 adds per element; coordinates and weights per location", kPooling.with(Gradient::Unmodelled)},
-    {"Resize",        shaped<resized_shape>, cost_resize,          nullptr, "taps mul, taps − 1 adds per element (antialias: axis by axis); coordinates and weights per axis position", kPooling},
-    {"Upsample",      shaped<resized_shape>, cost_resize,          nullptr, "as Resize", kPooling},
+    {"GridSample",    shaped<grid_sample_shape>,     cost_grid_sample,     nullptr, "taps mul, taps − 1 adds per element; coordinates and weights per location", kPooling.with(Gradient::Unmodelled)},
+    {"Resize",        shaped<resized_shape>,         cost_resize,          nullptr, "taps mul, taps − 1 adds per element (antialias: axis by axis); coordinates and weights per axis position", kPooling},
+    {"Upsample",      shaped<resized_shape>,         cost_resize,          nullptr, "as Resize", kPooling},
 };
 // clang-format on
 static_assert(well_formed(kResizeRules));

@@ -198,13 +198,13 @@ OpCost cost_mel(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kSignalRules[] = {
-    // op                infer         cost            fold     cost in words
-    {"BlackmanWindow",   infer_window, cost_window<2>, nullptr, "2 cos, 6 operations per element", kGenerated},
-    {"DFT",              shaped<dft_shape>, cost_dft,       nullptr, "5·N·⌈log2 N⌉ per complex transform of length N, half for real data; inverse: div per element", kSignal.with(Gradient::Rule)},
-    {"HammingWindow",    infer_window, cost_window<1>, nullptr, "cos, 3 operations per element", kGenerated},
-    {"HannWindow",       infer_window, cost_window<1>, nullptr, "cos, 3 operations per element", kGenerated},
-    {"MelWeightMatrix",  infer_mel,    cost_mel,       nullptr, "8 and pow per edge of a band, 6 per weight", kGenerated},
-    {"STFT",             shaped<stft_shape>, cost_stft,      nullptr, "per frame N mul by the window and a transform as in DFT", kSignal},
+    // op               infer               cost            fold     cost in words
+    {"BlackmanWindow",  infer_window,       cost_window<2>, nullptr, "2 cos, 6 operations per element", kGenerated},
+    {"DFT",             shaped<dft_shape>,  cost_dft,       nullptr, "5·N·⌈log2 N⌉ per complex transform of length N, half for real data; inverse: div per element", kSignal.with(Gradient::Rule)},
+    {"HammingWindow",   infer_window,       cost_window<1>, nullptr, "cos, 3 operations per element", kGenerated},
+    {"HannWindow",      infer_window,       cost_window<1>, nullptr, "cos, 3 operations per element", kGenerated},
+    {"MelWeightMatrix", infer_mel,          cost_mel,       nullptr, "8 and pow per edge of a band, 6 per weight", kGenerated},
+    {"STFT",            shaped<stft_shape>, cost_stft,      nullptr, "per frame N mul by the window and a transform as in DFT", kSignal},
 };
 // clang-format on
 static_assert(well_formed(kSignalRules));

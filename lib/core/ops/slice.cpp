@@ -381,11 +381,11 @@ void fold_concat(OpContext& op) {
 
 // clang-format off
 constexpr OpRule kSliceRules[] = {
-    // op            infer         cost             fold         cost in words
-    {"Concat",       infer_concat, cost_move,       fold_concat, "no arithmetic; reads and writes all", kLayout.with(Numbers::Rearranged).tokens_along(0)},
+    // op            infer                 cost             fold         cost in words
+    {"Concat",       infer_concat,         cost_move,       fold_concat, "no arithmetic; reads and writes all", kLayout.with(Numbers::Rearranged).tokens_along(0)},
     {"DynamicSlice", shaped<sliced_shape>, cost_picked,     fold_slice,  "as Slice", kLayout.with(Gradient::Unmodelled)},
     {"Slice",        shaped<sliced_shape>, cost_picked,     fold_slice,  "no arithmetic; reads what it keeps", kLayout.with(Numbers::Rearranged).with(BatchAxis::Same)},
-    {"Split",        infer_split,  cost_move_first, fold_split,  "no arithmetic; reads and writes all", kLayout.with(BatchAxis::Same)},
+    {"Split",        infer_split,          cost_move_first, fold_split,  "no arithmetic; reads and writes all", kLayout.with(BatchAxis::Same)},
 };
 // clang-format on
 static_assert(well_formed(kSliceRules));

@@ -59,12 +59,12 @@ OpCost cost_tf_idf(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kTextRules[] = {
-    // op                 infer                    cost         fold     cost in words
-    {"RegexFullMatch",    infer_shape_of_first<ElementType::Bool>, cost_move,   nullptr, "no arithmetic; writes the answers", kText},
-    {"StringConcat",      infer_string_concat,     cost_host,   nullptr, "nothing: characters on the host", kText},
-    {"StringNormalizer",  infer_string_normalizer, cost_host,   nullptr, "nothing: characters on the host", kText},
-    {"StringSplit",       infer_string_split,      cost_move,   nullptr, "no arithmetic; writes the counts", kText},
-    {"TfIdfVectorizer",   shaped_as<tf_idf_shape, ElementType::Float32>, cost_tf_idf, nullptr, "1 mul / feature, except in mode TF", kText},
+    // op                infer                    cost         fold     cost in words
+    {"RegexFullMatch",   infer_shape_of_first<ElementType::Bool>, cost_move,   nullptr, "no arithmetic; writes the answers", kText},
+    {"StringConcat",     infer_string_concat,     cost_host,   nullptr, "nothing: characters on the host", kText},
+    {"StringNormalizer", infer_string_normalizer, cost_host,   nullptr, "nothing: characters on the host", kText},
+    {"StringSplit",      infer_string_split,      cost_move,   nullptr, "no arithmetic; writes the counts", kText},
+    {"TfIdfVectorizer",  shaped_as<tf_idf_shape, ElementType::Float32>, cost_tf_idf, nullptr, "1 mul / feature, except in mode TF", kText},
 };
 // clang-format on
 static_assert(well_formed(kTextRules));

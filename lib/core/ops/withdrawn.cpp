@@ -89,21 +89,21 @@ OpCost cost_disentangled(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kWithdrawnRules[] = {
-    // op                            infer                cost                fold     cost in words
-    {"Affine",                      infer_same,          cost_each<2>,       nullptr, "1 mul, 1 add / element", kPointwise.with(Gradient::Unmodelled)},
-    {"Crop",                        shaped<crop_shape>,  cost_picked,        nullptr, "no arithmetic; reads what it keeps", kLayout.with(Gradient::Unmodelled)},
-    {"DisentangledAttention_TRT",   infer_same,          cost_disentangled,  nullptr, "2 add, 1 mul / element", kAttention},
-    {"EfficientNMS_TRT",            infer_efficient_nms, cost_efficient_nms, nullptr, "not known: the data decide how many boxes are compared", kSearch},
-    {"GRUUnit",                     infer_same,          cost_gru_unit,      nullptr, "sigmoid, tanh, 2 mul, sub, add / element", kRecurrence.with(BatchAxis::Lost).with(Gradient::Unmodelled)},
-    {"GivenTensorFill",             shaped_as<tensor_fill_shape, ElementType::Float32>, cost_written,  nullptr, "no arithmetic; writes the output", kGenerated},
-    {"ImageScaler",                 infer_same,          cost_each<2>,       nullptr, "1 mul, 1 add / element", kPointwise.with(Gradient::Unmodelled)},
-    {"MemcpyFromHost",              infer_same,          cost_move,          nullptr, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
-    {"MemcpyToHost",                infer_same,          cost_move,          nullptr, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
+    // op                           infer                      cost                fold     cost in words
+    {"Affine",                      infer_same,                cost_each<2>,       nullptr, "1 mul, 1 add / element", kPointwise.with(Gradient::Unmodelled)},
+    {"Crop",                        shaped<crop_shape>,        cost_picked,        nullptr, "no arithmetic; reads what it keeps", kLayout.with(Gradient::Unmodelled)},
+    {"DisentangledAttention_TRT",   infer_same,                cost_disentangled,  nullptr, "2 add, 1 mul / element", kAttention},
+    {"EfficientNMS_TRT",            infer_efficient_nms,       cost_efficient_nms, nullptr, "not known: the data decide how many boxes are compared", kSearch},
+    {"GRUUnit",                     infer_same,                cost_gru_unit,      nullptr, "sigmoid, tanh, 2 mul, sub, add / element", kRecurrence.with(BatchAxis::Lost).with(Gradient::Unmodelled)},
+    {"GivenTensorFill",             shaped_as<tensor_fill_shape, ElementType::Float32>, cost_written,       nullptr, "no arithmetic; writes the output", kGenerated},
+    {"ImageScaler",                 infer_same,                cost_each<2>,       nullptr, "1 mul, 1 add / element", kPointwise.with(Gradient::Unmodelled)},
+    {"MemcpyFromHost",              infer_same,                cost_move,          nullptr, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
+    {"MemcpyToHost",                infer_same,                cost_move,          nullptr, "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
     {"MultilevelCropAndResize_TRT", shaped<crop_levels_shape>, cost_crop_levels,   nullptr, "a bilinear sample (7) per output element; weights per box", kPooling.with(Gradient::Unmodelled)},
-    {"ParametricSoftplus",          infer_same,          cost_each<3, 2>,    nullptr, "α·log(1 + exp(β·x)): 2 special, 2 mul, 1 add / element", kPointwise.with(Gradient::Unmodelled)},
+    {"ParametricSoftplus",          infer_same,                cost_each<3, 2>,    nullptr, "α·log(1 + exp(β·x)): 2 special, 2 mul, 1 add / element", kPointwise.with(Gradient::Unmodelled)},
     {"PyramidROIAlign_TRT",         shaped<crop_levels_shape>, cost_crop_levels,   nullptr, "a bilinear sample (7) per output element; weights per box", kPooling.with(Gradient::Unmodelled)},
-    {"Scale",                       infer_same,          cost_each<1>,       nullptr, "1 mul / element", kPointwise.with(Gradient::Unmodelled)},
-    {"ScaledTanh",                  infer_same,          cost_each<2, 1>,    nullptr, "α·tanh(β·x): 1 special, 2 mul / element", kPointwise.with(Gradient::Unmodelled)},
+    {"Scale",                       infer_same,                cost_each<1>,       nullptr, "1 mul / element", kPointwise.with(Gradient::Unmodelled)},
+    {"ScaledTanh",                  infer_same,                cost_each<2, 1>,    nullptr, "α·tanh(β·x): 1 special, 2 mul / element", kPointwise.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kWithdrawnRules));
