@@ -15,6 +15,13 @@
 namespace pagoda::base {
 namespace {
 
+#ifdef _WIN32
+constexpr bool kHasDrives = true;
+#else
+constexpr bool kHasDrives = false;
+#endif
+constexpr std::string_view kSeparators = kHasDrives ? "/\\" : "/";
+
 std::string reason(int code) { return std::strerror(code); }
 
 [[noreturn]] void cannot_write(const std::string& path, int code) {
@@ -48,6 +55,21 @@ struct Place {
 
 bool is_path(std::string_view name) {
   return name.find_first_of("/\\") != std::string_view::npos || name.ends_with(".json");
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t separator = path.find_last_of(kSeparators);
+  if (separator == std::string::npos) return ".";
+  const bool is_root = separator == 0 || (kHasDrives && path[separator - 1] == ':');
+  return path.substr(0, separator + (is_root ? 1 : 0));
+}
+
+std::string file_name_of(const std::string& path) {
+  return path.substr(path.find_last_of(kSeparators) + 1);  // npos + 1 is 0
+}
+
+bool is_absolute_path(std::string_view path) {
+  return path.find_first_of(kSeparators) == 0 || (kHasDrives && path.size() > 1 && path[1] == ':');
 }
 
 std::string read_file(const std::string& path, std::string_view expected, std::size_t limit) {

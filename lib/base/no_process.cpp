@@ -15,8 +15,7 @@ ChildProcess::ChildProcess(const std::function<int()>&, const ProcessOptions&) {
 }
 ChildProcess::~ChildProcess() = default;
 void ChildProcess::kill() const {}
-std::optional<ProcessEnd> ChildProcess::ended() { return end_; }
-ProcessEnd ChildProcess::wait() { return {}; }
+std::optional<ProcessEnd> ChildProcess::collect(bool) { return end_; }
 
 Output run_and_capture(const std::vector<std::string>& words, ProcessOptions options) {
   const ChildProcess child(words, options);
@@ -24,7 +23,5 @@ Output run_and_capture(const std::vector<std::string>& words, ProcessOptions opt
 }
 
 Output ask_in_child(const std::function<int(int)>&, double) { throw CannotStart("a copy of this process", ENOSYS); }
-
-bool write_all(int, std::string_view) { return false; }
 
 }  // namespace pagoda::base

@@ -50,16 +50,6 @@ std::string resolved_path(const std::string& path) {
   return real ? std::string(real.get()) : std::string();
 }
 
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-std::string file_name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }  // npos + 1 is 0
-
-bool is_absolute_path(std::string_view path) { return path.starts_with('/'); }
-
 bool can_write(const std::string& path) { return ::access(path.c_str(), W_OK) == 0; }
 bool move_file(const std::string& from, const std::string& to) { return std::rename(from.c_str(), to.c_str()) == 0; }
 bool remove_file(const std::string& path) { return ::unlink(path.c_str()) == 0; }
@@ -90,10 +80,7 @@ OpenFile OpenFile::appended(const std::string& path) {
   return OpenFile(::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
 }
 
-bool OpenFile::close() {
-  const int descriptor = std::exchange(descriptor_, -1);
-  return descriptor < 0 || ::close(descriptor) == 0;
-}
+bool OpenFile::close() { return descriptor_ < 0 || ::close(take()) == 0; }
 
 std::optional<FileState> OpenFile::state() const {
   struct stat found {};
@@ -110,10 +97,10 @@ std::optional<std::size_t> OpenFile::read_at(std::uint64_t offset, std::span<cha
   return repeated([&] { return ::pread(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset)); });
 }
 
-bool OpenFile::write(std::string_view text) const {
+bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
-    const auto written = repeated([&] { return ::write(descriptor_, text.data(), text.size()); });
-    if (!written) return false;
+    const auto written = repeated([&] { return ::write(descriptor, text.data(), text.size()); });
+    if (written.value_or(0) == 0) return false;
     text.remove_prefix(*written);
   }
   return true;

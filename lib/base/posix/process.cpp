@@ -25,36 +25,16 @@ namespace {
 
 constexpr const char* kCopy = "a copy of this process";
 
-void close_end(int& descriptor) {
-  if (descriptor >= 0) ::close(descriptor);
-  descriptor = -1;
-}
-
 struct PipeEnds {
-  PipeEnds() = default;
-  PipeEnds(const PipeEnds&) = delete;
-  PipeEnds& operator=(const PipeEnds&) = delete;
-  ~PipeEnds() {
-    close_end(read);
-    close_end(write);
-  }
+  OpenFile read, write;
+
   void open(const std::string& program) {
     int both[2];
     if (!posix::make_pipe(both)) throw CannotStart(program, errno);
-    read = both[0];
-    write = both[1];
+    read = OpenFile(both[0]);
+    write = OpenFile(both[1]);
   }
-  int read = -1, write = -1;
 };
-
-int taken(int& descriptor) { return std::exchange(descriptor, -1); }
-
-pid_t wait_for(pid_t pid, int& status, int options, rusage& usage) {
-  pid_t found = 0;
-  while ((found = ::wait4(pid, &status, options, &usage)) < 0 && errno == EINTR) {
-  }
-  return found;
-}
 
 // In the child: sets its group, signals, standard streams and folder; false if one of the last two failed.
 bool arrange(const ProcessOptions& options, const std::array<int, 3>& streams, pid_t parent, const sigset_t& blocked) {
@@ -107,11 +87,12 @@ class Environment {
 };
 
 // Reads both pipes to their ends and closes them; false if the time runs out first.
-bool drain(std::array<int, 2>& pipes, double seconds, std::array<std::string*, 2> into) {
+bool drain(std::array<OpenFile, 2>& pipes, double seconds, std::array<std::string*, 2> into) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  while (pipes[0] >= 0 || pipes[1] >= 0) {
-    pollfd waiting[2] = {{pipes[0], POLLIN, 0}, {pipes[1], POLLIN, 0}};
+  std::array<char, 65536> block{};
+  while (pipes[0] || pipes[1]) {
+    pollfd waiting[2] = {{pipes[0].descriptor(), POLLIN, 0}, {pipes[1].descriptor(), POLLIN, 0}};
     int milliseconds = -1;
     if (seconds > 0) {
       const double left = seconds - std::chrono::duration<double>(Clock::now() - start).count();
@@ -121,21 +102,19 @@ bool drain(std::array<int, 2>& pipes, double seconds, std::array<std::string*, 2
     if (::poll(waiting, 2, milliseconds) < 0) continue;  // interrupted by a signal
     for (std::size_t i = 0; i < 2; ++i) {
       if (waiting[i].revents == 0) continue;
-      char block[65536];
-      const ssize_t got = ::read(pipes[i], block, sizeof block);
-      if (got > 0)
-        into[i]->append(block, static_cast<std::size_t>(got));
-      else if (got == 0 || errno != EINTR)
-        close_end(pipes[i]);
+      if (const std::size_t got = pipes[i].read(block).value_or(0); got > 0)
+        into[i]->append(block.data(), got);
+      else
+        pipes[i].close();
     }
   }
   return true;
 }
 
-Output finish(ChildProcess& child, std::array<int, 2> pipes, double seconds) {
+Output finish(ChildProcess& child, std::array<OpenFile, 2> pipes, double seconds) {
   Output output;
   const bool is_late = !drain(pipes, seconds, {&output.out, &output.err});
-  for (int& pipe : pipes) close_end(pipe);
+  for (OpenFile& pipe : pipes) pipe.close();
   if (is_late) child.kill();
   output.end = child.wait();
   output.end.is_late = is_late;
@@ -158,18 +137,15 @@ ChildProcess::ChildProcess(const std::vector<std::string>& words, const ProcessO
       [&](bool is_arranged) -> int {
         if (is_arranged) posix::execute(arguments.data(), environment.get());
         const int error = errno;
-        [[maybe_unused]] const ssize_t ignored = ::write(report.write, &error, sizeof error);
+        [[maybe_unused]] const ssize_t ignored = ::write(report.write.descriptor(), &error, sizeof error);
         return 127;
       },
       words[0], options);
-  close_end(report.write);
+  report.write.close();
   int error = 0;
-  ssize_t got = 0;
-  while ((got = ::read(report.read, &error, sizeof error)) < 0 && errno == EINTR) {
-  }
-  if (got <= 0) return;  // exec has closed the other end
+  const auto got = report.read.read({reinterpret_cast<char*>(&error), sizeof error});
+  if (got.value_or(0) == 0) return;  // exec has closed the other end
   wait();
-  close_pipes();
   throw CannotStart(words[0], error);
 }
 
@@ -190,13 +166,16 @@ ChildProcess::ChildProcess(const std::function<int()>& body, const ProcessOption
 
 void ChildProcess::start(const std::function<int(bool)>& body, const std::string& program,
                          const ProcessOptions& options) {
-  PipeEnds in, out, err, null;
+  PipeEnds in, out, err;
+  OpenFile null;
   if (options.in == Stream::Pipe) in.open(program);
   if (options.out == Stream::Pipe) out.open(program);
   if (options.err == Stream::Pipe) err.open(program);
   if (options.in == Stream::Null || options.out == Stream::Null || options.err == Stream::Null)
-    null.read = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  const auto chosen = [&](Stream stream, int pipe) { return stream == Stream::Null ? null.read : pipe; };
+    null = OpenFile(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  const auto chosen = [&](Stream stream, const OpenFile& pipe) {
+    return (stream == Stream::Null ? null : pipe).descriptor();
+  };
   const std::array<int, 3> streams = {chosen(options.in, in.read), chosen(options.out, out.write),
                                       chosen(options.err, err.write)};
   is_group_ = options.is_group;
@@ -212,9 +191,9 @@ void ChildProcess::start(const std::function<int(bool)>& body, const std::string
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid_ < 0) throw CannotStart(program, error);
   if (is_group_) ::setpgid(pid_, pid_);  // the child also does this; either may be first
-  in_ = taken(in.write);
-  out_ = taken(out.read);
-  err_ = taken(err.read);
+  in_ = std::move(in.write);
+  out_ = std::move(out.read);
+  err_ = std::move(err.read);
 }
 
 ChildProcess::~ChildProcess() {
@@ -222,22 +201,19 @@ ChildProcess::~ChildProcess() {
     kill();
     wait();
   }
-  close_pipes();
-}
-
-void ChildProcess::close_pipes() {
-  for (int* end : {&in_, &out_, &err_}) close_end(*end);
 }
 
 void ChildProcess::kill() const {
   if (pid_ > 0 && (is_group_ || !end_)) ::kill(is_group_ ? -pid_ : pid_, SIGKILL);
 }
 
-std::optional<ProcessEnd> ChildProcess::collect(int wait_options) {
+std::optional<ProcessEnd> ChildProcess::collect(bool waits) {
   if (end_) return end_;
   int status = 0;
   rusage usage{};
-  const pid_t found = wait_for(pid_, status, wait_options, usage);
+  pid_t found = 0;
+  while ((found = ::wait4(pid_, &status, waits ? 0 : WNOHANG, &usage)) < 0 && errno == EINTR) {
+  }
   if (found == 0) return std::nullopt;
   end_.emplace();
   if (found < 0) return end_;  // already reaped elsewhere
@@ -247,32 +223,19 @@ std::optional<ProcessEnd> ChildProcess::collect(int wait_options) {
   return end_;
 }
 
-std::optional<ProcessEnd> ChildProcess::ended() { return collect(WNOHANG); }
-ProcessEnd ChildProcess::wait() { return collect(0).value_or(ProcessEnd{}); }
-
-bool write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
-
 Output run_and_capture(const std::vector<std::string>& words, ProcessOptions options) {
   options.out = Stream::Pipe;
   ChildProcess child(words, options);
-  return finish(child, {child.take_out(), child.take_err()}, options.seconds);
+  return finish(child, {OpenFile(child.take_out()), OpenFile(child.take_err())}, options.seconds);
 }
 
 Output ask_in_child(const std::function<int(int to)>& ask, double seconds) {
   // Not standard output, since libraries may print to it.
   PipeEnds answer;
   answer.open(kCopy);
-  ChildProcess child([&] { return ask(answer.write); }, {});
-  close_end(answer.write);
-  return finish(child, {taken(answer.read), -1}, seconds);
+  ChildProcess child([&] { return ask(answer.write.descriptor()); }, {});
+  answer.write.close();
+  return finish(child, {std::move(answer.read), OpenFile()}, seconds);
 }
 
 }  // namespace pagoda::base

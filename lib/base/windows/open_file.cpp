@@ -18,7 +18,6 @@ namespace {
 using windows::Handle;
 using windows::wide;
 
-constexpr std::string_view kSeparators = "/\\";
 // The most bytes of one call.
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 
@@ -92,22 +91,6 @@ std::string resolved_path(const std::string& path) {
   return text;
 }
 
-std::string folder_of(const std::string& path) {
-  const std::size_t separator = path.find_last_of(kSeparators);
-  if (separator == std::string::npos) return ".";
-  const bool is_root = separator == 0 || path[separator - 1] == ':';
-  return path.substr(0, separator + (is_root ? 1 : 0));
-}
-
-std::string file_name_of(const std::string& path) {
-  return path.substr(path.find_last_of(kSeparators) + 1);  // npos + 1 is 0
-}
-
-bool is_absolute_path(std::string_view path) {
-  return (!path.empty() && kSeparators.find(path.front()) != std::string_view::npos) ||
-         (path.size() > 1 && path[1] == ':');
-}
-
 bool can_write(const std::string& path) { return ::_waccess(wide(path).c_str(), 2) == 0; }
 
 bool move_file(const std::string& from, const std::string& to) {
@@ -153,10 +136,7 @@ OpenFile OpenFile::overwritten(const std::string& path) { return OpenFile(opened
 
 OpenFile OpenFile::appended(const std::string& path) { return OpenFile(opened(path, _O_RDWR | _O_APPEND | _O_CREAT)); }
 
-bool OpenFile::close() {
-  const int descriptor = std::exchange(descriptor_, -1);
-  return descriptor < 0 || ::_close(descriptor) == 0;
-}
+bool OpenFile::close() { return descriptor_ < 0 || ::_close(take()) == 0; }
 
 std::optional<FileState> OpenFile::state() const { return state_of(handle_of(descriptor_)); }
 
@@ -178,10 +158,10 @@ std::optional<std::size_t> OpenFile::read_at(std::uint64_t offset, std::span<cha
   return std::nullopt;
 }
 
-bool OpenFile::write(std::string_view text) const {
+bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
-    const int written = ::_write(descriptor_, text.data(), static_cast<unsigned>(std::min(text.size(), kMostBytes)));
-    if (written < 0) return false;
+    const int written = ::_write(descriptor, text.data(), static_cast<unsigned>(std::min(text.size(), kMostBytes)));
+    if (written <= 0) return false;
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   return true;

@@ -110,16 +110,15 @@ StreamEnds make_stream(Stream stream, DWORD standard, const std::string& program
   return ends;
 }
 
-int descriptor_of(Handle&& handle, int flags) {
-  if (!handle) return -1;
-  return ::_open_osfhandle(reinterpret_cast<std::intptr_t>(handle.take()), flags | _O_BINARY | _O_NOINHERIT);
+OpenFile file_of(Handle&& handle, int flags) {
+  if (!handle) return {};
+  return OpenFile(::_open_osfhandle(reinterpret_cast<std::intptr_t>(handle.take()), flags | _O_BINARY | _O_NOINHERIT));
 }
 
-void read_to_end(int pipe, std::string& into) {
+void read_to_end(int descriptor, std::string& into) {
+  const OpenFile pipe(descriptor);
   std::array<char, 65536> block{};
-  for (int got = 0; (got = ::_read(pipe, block.data(), static_cast<unsigned>(block.size()))) > 0;)
-    into.append(block.data(), static_cast<std::size_t>(got));
-  ::_close(pipe);
+  while (const std::size_t got = pipe.read(block).value_or(0)) into.append(block.data(), got);
 }
 
 }  // namespace
@@ -164,9 +163,9 @@ ChildProcess::ChildProcess(const std::vector<std::string>& words, const ProcessO
   }
   if (options.started) options.started(pid_);
   ::ResumeThread(thread.get());
-  in_ = descriptor_of(std::move(in.here), _O_WRONLY);
-  out_ = descriptor_of(std::move(out.here), _O_RDONLY);
-  err_ = descriptor_of(std::move(err.here), _O_RDONLY);
+  in_ = file_of(std::move(in.here), _O_WRONLY);
+  out_ = file_of(std::move(out.here), _O_RDONLY);
+  err_ = file_of(std::move(err.here), _O_RDONLY);
 }
 
 ChildProcess::ChildProcess(const std::function<int()>&, const ProcessOptions&) { throw CannotStart(kCopy, ENOSYS); }
@@ -176,12 +175,6 @@ ChildProcess::~ChildProcess() {
     kill();
     wait();
   }
-  close_pipes();
-}
-
-void ChildProcess::close_pipes() {
-  for (int* end : {&in_, &out_, &err_})
-    if (*end >= 0) ::_close(std::exchange(*end, -1));
 }
 
 void ChildProcess::kill() const {
@@ -191,10 +184,10 @@ void ChildProcess::kill() const {
     ::TerminateProcess(system_->process.get(), kKilledCode);
 }
 
-std::optional<ProcessEnd> ChildProcess::collect(int wait_milliseconds) {
+std::optional<ProcessEnd> ChildProcess::collect(bool waits) {
   if (end_) return end_;
   const HANDLE process = system_->process.get();
-  if (::WaitForSingleObject(process, static_cast<DWORD>(wait_milliseconds)) == WAIT_TIMEOUT) return std::nullopt;
+  if (::WaitForSingleObject(process, waits ? INFINITE : 0) == WAIT_TIMEOUT) return std::nullopt;
   end_.emplace();
   DWORD code = 0;
   if (::GetExitCodeProcess(process, &code) != 0) end_->code = static_cast<int>(code);
@@ -202,19 +195,6 @@ std::optional<ProcessEnd> ChildProcess::collect(int wait_milliseconds) {
   if (::K32GetProcessMemoryInfo(process, &memory, sizeof memory) != 0)
     end_->peak_bytes = static_cast<std::int64_t>(memory.PeakWorkingSetSize);
   return end_;
-}
-
-std::optional<ProcessEnd> ChildProcess::ended() { return collect(0); }
-ProcessEnd ChildProcess::wait() { return collect(-1).value_or(ProcessEnd{}); }
-
-bool write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const int written =
-        ::_write(descriptor, text.data(), static_cast<unsigned>(std::min<std::size_t>(text.size(), 1U << 30)));
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
 }
 
 Output run_and_capture(const std::vector<std::string>& words, ProcessOptions options) {

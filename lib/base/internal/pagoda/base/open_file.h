@@ -50,6 +50,9 @@ unsigned long process_number();
 // same number. Returns the name; empty if it failed.
 std::string with_free_name(const std::string& path, const std::function<bool(const std::string& name)>& make);
 
+// Writes all of `text`; false on error, such as a closed other end.
+bool write_all(int descriptor, std::string_view text);
+
 // A descriptor, closed on destruction.
 class OpenFile {
  public:
@@ -72,12 +75,14 @@ class OpenFile {
   static OpenFile appended(const std::string& path);     // for reading, and writing at the end; created if missing
 
   explicit operator bool() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_; }
+  int take() { return std::exchange(descriptor_, -1); }  // the caller closes it
   bool close();
   std::optional<FileState> state() const;
   // Bytes read, 0 at the end; empty: it failed.
   std::optional<std::size_t> read(std::span<char> bytes) const;
   std::optional<std::size_t> read_at(std::uint64_t offset, std::span<char> bytes) const;
-  bool write(std::string_view text) const;           // all of it
+  bool write(std::string_view text) const { return write_all(descriptor_, text); }
   bool set_permissions(unsigned permissions) const;  // does nothing on Windows
   bool give_name(const std::string& path) const;     // to a nameless file; fails if there is such a file
   bool lock() const;                                 // waits until no other process holds the lock

@@ -10,11 +10,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "pagoda/base/error.h"
+#include "pagoda/base/open_file.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::base {
@@ -68,24 +68,23 @@ class ChildProcess {
 
   int pid() const { return pid_; }
   // This side's end of a pipe, which the caller closes; -1 if the stream is not a pipe or was already taken.
-  int take_in() { return std::exchange(in_, -1); }
-  int take_out() { return std::exchange(out_, -1); }
-  int take_err() { return std::exchange(err_, -1); }
+  int take_in() { return in_.take(); }
+  int take_out() { return out_.take(); }
+  int take_err() { return err_.take(); }
 
-  std::optional<ProcessEnd> ended();  // does not block
-  ProcessEnd wait();
+  std::optional<ProcessEnd> ended() { return collect(/*waits=*/false); }
+  ProcessEnd wait() { return collect(/*waits=*/true).value_or(ProcessEnd{}); }
   void kill() const;  // the whole group if it leads one
 
  private:
   // The argument of `body` says whether the streams and the folder were set up.
   void start(const std::function<int(bool)>& body, const std::string& program, const ProcessOptions& options);
-  void close_pipes();
-  std::optional<ProcessEnd> collect(int wait_options);
+  std::optional<ProcessEnd> collect(bool waits);
   struct System;                    // handles of the operating system besides the number
   std::unique_ptr<System> system_;  // null where it needs nothing
   int pid_ = -1;
   bool is_group_ = false;
-  int in_ = -1, out_ = -1, err_ = -1;
+  OpenFile in_, out_, err_;
   std::optional<ProcessEnd> end_;
 };
 
@@ -99,9 +98,6 @@ Output run_and_capture(const std::vector<std::string>& words, ProcessOptions opt
 // Runs `ask` in a copy of this process and returns the bytes that it writes to the given descriptor: a crash or a hang loses only
 // the answer. Throws CannotStart.
 Output ask_in_child(const std::function<int(int to)>& ask, double seconds);
-
-// Writes all of `text`; false on error, such as a closed other end.
-bool write_all(int descriptor, std::string_view text);
 
 }  // namespace pagoda::base
 #pragma GCC visibility pop
