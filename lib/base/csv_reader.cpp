@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "pagoda/base/cat.h"
-#include "pagoda/base/fail.h"
 #include "pagoda/base/number.h"
 
 namespace pagoda::base {

@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include "pagoda/base/cat.h"
-#include "pagoda/base/fail.h"
 #include "pagoda/base/open_file.h"
 #include "pagoda/base/text.h"
 

@@ -3,7 +3,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "json_number.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
 

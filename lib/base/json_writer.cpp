@@ -6,7 +6,6 @@
 #include <cstring>
 #include <iterator>
 
-#include "json_number.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/text.h"
 

@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "pagoda/base/text.h"
-#include "portable_number.h"
 
 namespace pagoda::base {
 namespace portable {

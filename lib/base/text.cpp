@@ -9,7 +9,6 @@
 #include <numeric>
 
 #include "pagoda/base/cat.h"
-#include "pagoda/base/nearest.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/settings.h"
 

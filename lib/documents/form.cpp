@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "pagoda/base/cat.h"
-#include "pagoda/base/nearest.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::documents {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "pagoda/base/text.h"
-#include "portable_number.h"
 
 namespace pagoda::test {
 namespace {

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "pagoda/base/cat.h"
-#include "pagoda/base/nearest.h"
 
 namespace pagoda::base {
 namespace {

@@ -30,7 +30,6 @@ struct UnexpectedToml {};
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
-#include "pagoda/base/nearest.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 #include "pagoda/lab/axes.h"

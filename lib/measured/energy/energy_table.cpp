@@ -7,7 +7,6 @@
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/csv_reader.h"
-#include "pagoda/base/fail.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 #include "pagoda/estimate/measured_runs.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "pagoda/base/cat.h"
-#include "pagoda/base/fail.h"
 
 namespace pagoda::measured::import {
 

@@ -15,7 +15,6 @@
 #include "import/formats.h"
 #include "import/runs.h"
 #include "pagoda/base/cat.h"
-#include "pagoda/base/fail.h"
 
 namespace pagoda::measured::import {
 namespace {

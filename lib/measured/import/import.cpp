@@ -7,7 +7,7 @@
 #include <span>
 
 #include "import/formats.h"
-#include "pagoda/base/fail.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/open_file.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/model.h"

@@ -14,7 +14,6 @@
 #include "import/formats.h"
 #include "import/runs.h"
 #include "pagoda/base/cat.h"
-#include "pagoda/base/fail.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::measured::import {

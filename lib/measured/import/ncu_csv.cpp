@@ -13,7 +13,6 @@
 #include "import/ncu_metrics.h"
 #include "import/runs.h"
 #include "pagoda/base/cat.h"
-#include "pagoda/base/fail.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::measured::import {

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "pagoda/base/cat.h"
-#include "pagoda/base/fail.h"
 #include "pagoda/base/statistics.h"
 
 namespace pagoda::measured::import {

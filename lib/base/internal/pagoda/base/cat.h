@@ -1,6 +1,7 @@
 // One way to build a message: its pieces in order, numbers as decimals.
 //
 //   throw Error(cat("level ", 9, ": found ", "L9", ", expected L1 to L3"));
+//   fail("gpu.json", cat("has no level ", 9));  // throws Error, too: "gpu.json: has no level 9"
 #pragma once
 
 #include <array>
@@ -9,6 +10,8 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+
+#include "pagoda/base/error.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::base {
@@ -41,6 +44,9 @@ template <typename... Pieces>
 std::string cat(const Pieces&... pieces) {
   return concatenated({Piece(pieces).text()...});
 }
+
+// Throws Error: "subject: what".
+[[noreturn]] void fail(std::string_view subject, const std::string& what);
 
 // A field of the request, as messages name it: "`batch`", or with a value "`traffic=resident`", "`dims=N=8`". Each
 // front end spells it in its way: present/spell.h. Backquotes of the value are doubled.

@@ -17,7 +17,7 @@
 #include <variant>
 #include <vector>
 
-#include "pagoda/base/fail.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/settings.h"
 
 #pragma GCC visibility push(default)
@@ -116,6 +116,9 @@ class JsonDocument {
   std::string subject_;
   JsonValue root_;
 };
+
+// JSON text of a finite double that keeps its type: 1 becomes "1.0".
+std::string json_number(double value);
 
 // Deeper documents are rejected.
 inline constexpr std::size_t kMaxJsonDepth = 100;

@@ -38,5 +38,12 @@ std::optional<Number> leading_number(std::string_view text) {
 // std::to_chars() with a precision; without one, use shortest() of text.h.
 std::string decimal(double value, std::chars_format format, int digits);
 
+// The fallbacks for a <charconv> without doubles; compiled everywhere so that tests can compare the two.
+namespace portable {
+std::from_chars_result read_number(const char* first, const char* last, double& value);
+std::string decimal(double value, std::chars_format format, int digits);
+std::string shortest(double value);
+}  // namespace portable
+
 }  // namespace pagoda::base
 #pragma GCC visibility pop

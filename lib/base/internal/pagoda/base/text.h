@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -84,6 +85,10 @@ std::string lower(std::string_view text);
 
 // Number of letters to insert, delete or replace to turn one text into the other.
 std::size_t edit_distance(std::string_view from, std::string_view to);
+
+// The known name that a misspelt one may mean: "batch" for "btach". Its edit distance is the least, and at most 2/5 of
+// the letters of `name`; empty if none is that near.
+std::string_view nearest(std::string_view name, std::span<const std::string_view> known);
 
 }  // namespace pagoda::base
 #pragma GCC visibility pop
