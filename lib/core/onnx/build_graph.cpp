@@ -5,7 +5,6 @@
 
 #include "graph/index.h"
 #include "onnx/load.h"
-#include "onnx/stored_attribute.h"
 #include "onnx/value_names.h"
 #include "pagoda/base/cat.h"
 
@@ -15,9 +14,6 @@ namespace {
 constexpr std::size_t kMostReserved = 1 << 20;  // names: a list of nodes without outputs is refused before it is long
 
 constexpr std::string_view kExportAgain = "; the file is damaged, export it again";
-
-class GraphBuilder;
-Attribute build_attribute(Loader& loader, GraphBuilder* outer, Range body, int depth);
 
 // A ValueInfoProto.
 struct StoredValue {
@@ -59,6 +55,38 @@ struct StoredNodes {
   }
 };
 
+// A GraphProto, or the body of a FunctionProto: its nodes are still in the file.
+struct GraphParts {
+  std::string_view name;
+  std::vector<StoredValue> inputs, outputs, others;
+  std::vector<Tensor> tensors, sparse;
+  StoredNodes nodes;
+};
+
+GraphParts read_graph(Loader& loader, Range body, int depth) {
+  GraphParts parts;
+  File& file = loader.file;
+  const auto value_info = [&](Entry entry, std::uint32_t number, std::vector<StoredValue>& values) {
+    return on_each(file, entry, bytes_tag(number), [&file, depth, &values](const Field& field) {
+      values.push_back(read_value_info(file, field.payload, depth + 1));
+    });
+  };
+  for_each_field(
+      file, Message::Graph, body, depth, [&](const Field& field) { return file.passed(field.whole.end), false; },
+      on(bytes_tag(1), [&](const Field& field) { parts.nodes.add(file, field); }),
+      on(bytes_tag(2), [&](const Field& field) { parts.name = name_in(file, field); }),
+      on_each(file, Entry::Initializer, bytes_tag(5),
+              [&](const Field& field) { parts.tensors.push_back(loader.tensors.read(field.payload, depth + 1)); }),
+      value_info(Entry::Input, 11, parts.inputs), value_info(Entry::Output, 12, parts.outputs),
+      value_info(Entry::ValueType, 13, parts.others),
+      on_each(file, Entry::SparseInitializer, bytes_tag(15), [&](const Field& field) {
+        parts.sparse.push_back(loader.tensors.read_sparse(field.payload, depth + 1));
+      }));
+  return parts;
+}
+
+}  // namespace
+
 class GraphBuilder {
  public:
   GraphBuilder(Loader& loader, GraphBuilder* outer) : loader_(loader), file_(loader.file), outer_(outer) {
@@ -68,59 +96,28 @@ class GraphBuilder {
     graph_.parent = outer == nullptr ? -1 : outer->id_;
   }
 
-  // A GraphProto. Tensors and types are read in passing, nodes once all names are known.
-  GraphId build_graph(Range body, int depth) {
-    std::vector<StoredValue> inputs, outputs, others;
-    std::vector<Tensor> tensors, sparse;
-    StoredNodes nodes;
-    const auto value_info = [&](Entry entry, std::uint32_t number, std::vector<StoredValue>& values) {
-      return on_each(file_, entry, bytes_tag(number), [this, depth, &values](const Field& field) {
-        values.push_back(read_value_info(file_, field.payload, depth + 1));
-      });
-    };
-    for_each_field(
-        file_, Message::Graph, body, depth, [&](const Field& field) { return file_.passed(field.whole.end), false; },
-        on(bytes_tag(1), [&](const Field& field) { nodes.add(file_, field); }),
-        on(bytes_tag(2), [&](const Field& field) { graph_.name = name_in(file_, field); }),
-        on_each(file_, Entry::Initializer, bytes_tag(5),
-                [&](const Field& field) { tensors.push_back(loader_.tensors.read(field.payload, depth + 1)); }),
-        value_info(Entry::Input, 11, inputs), value_info(Entry::Output, 12, outputs),
-        value_info(Entry::ValueType, 13, others),
-        on_each(file_, Entry::SparseInitializer, bytes_tag(15),
-                [&](const Field& field) { sparse.push_back(loader_.tensors.read_sparse(field.payload, depth + 1)); }));
+  // Builds the nodes once all names are known.
+  GraphId build(GraphParts parts, int depth) {
+    graph_.name = parts.name;
+    const auto typed = {&parts.inputs, &parts.others, &parts.outputs};
     if (id_ == 0)  // the main graph's sizes keep their names
-      for (const auto* values : {&inputs, &others, &outputs})
+      for (const auto* values : typed)
         for (const StoredValue& value : *values)
           if (value.type) loader_.dims.reserve(*value.type);
-    const std::size_t outputs_expected = std::min(nodes.count, kMostReserved);  // one of each node
-    graph_.values.reserve(tensors.size() + sparse.size() + inputs.size() + outputs_expected);
+    const std::size_t outputs_expected = std::min(parts.nodes.count, kMostReserved);  // one of each node
+    graph_.values.reserve(parts.tensors.size() + parts.sparse.size() + parts.inputs.size() + outputs_expected);
     names_.reserve(graph_.values.capacity());
-    graph_.initializers = std::move(tensors);
-    std::move(sparse.begin(), sparse.end(), std::back_inserter(graph_.initializers));
+    graph_.initializers = std::move(parts.tensors);
+    std::move(parts.sparse.begin(), parts.sparse.end(), std::back_inserter(graph_.initializers));
     for (std::size_t i = 0; i < graph_.initializers.size(); ++i) define_initializer(i);
-    for (const StoredValue& input : inputs) add_input(input.name);
-    define_outputs(nodes, depth);
-    for (const auto* values : {&inputs, &others, &outputs}) declare(*values);
-    add_nodes(nodes, depth);
-    for (const StoredValue& output : outputs) add_output(output.name);
-    return finish();
-  }
-
-  // The body of a FunctionProto, from its parts.
-  struct FunctionBody {
-    std::string_view name;
-    std::vector<std::string_view> inputs, outputs;
-    std::vector<StoredValue> values;
-    StoredNodes nodes;
-  };
-  GraphId build_function(const FunctionBody& body, int depth) {
-    graph_.name = body.name;
-    for (const std::string_view input : body.inputs) add_input(input);
-    define_outputs(body.nodes, depth);
-    declare(body.values);
-    add_nodes(body.nodes, depth);
-    for (const std::string_view output : body.outputs) add_output(output);
-    return finish();
+    for (const StoredValue& input : parts.inputs) add_input(input.name);
+    define_outputs(parts.nodes, depth);
+    for (const auto* values : typed) declare(*values);
+    add_nodes(parts.nodes, depth);
+    for (const StoredValue& output : parts.outputs) add_output(output.name);
+    sort_topologically(graph_, reads_);
+    loader_.model.graphs[index(id_)] = std::move(graph_);
+    return id_;
   }
 
  private:
@@ -282,12 +279,6 @@ class GraphBuilder {
     graph_.outputs.push_back(id);
   }
 
-  GraphId finish() {
-    sort_topologically(graph_, reads_);
-    loader_.model.graphs[index(id_)] = std::move(graph_);
-    return id_;
-  }
-
   Loader& loader_;
   File& file_;
   GraphBuilder* outer_;
@@ -304,86 +295,31 @@ class GraphBuilder {
   std::vector<Range> attributes_;
 };
 
-// `body`: the one message of the kind; empty where the attribute has none.
-AttributeValue build_value(Loader& loader, GraphBuilder* outer, StoredAttribute& attribute, AttributeKind kind,
-                           Range body, int depth) {
-  switch (kind) {
-    case AttributeKind::Float:
-      return attribute.real.value_or(0);
-    case AttributeKind::Int:
-      return attribute.integer.value_or(0);
-    case AttributeKind::String:
-      return std::string(attribute.text.value_or(""));
-    case AttributeKind::Tensor:
-      return loader.tensors.read(body, depth);
-    case AttributeKind::SparseTensor:
-      return loader.tensors.read_sparse(body, depth);
-    case AttributeKind::Graph:
-      return GraphBuilder(loader, outer).build_graph(body, depth);
-    case AttributeKind::Floats:
-      return std::move(attribute.reals);
-    case AttributeKind::Ints:
-      return std::move(attribute.integers);
-    case AttributeKind::Strings:
-      return std::move(attribute.texts);
-    case AttributeKind::Type:
-      return loader.dims.resolve(read_type(loader.file, body, depth), attribute.name);
-    case AttributeKind::Graphs: {
-      std::vector<GraphId> graphs;
-      for (const Field& field : attribute.messages)
-        if (field.number == kGraphs) graphs.push_back(GraphBuilder(loader, outer).build_graph(field.payload, depth));
-      return graphs;
-    }
-    case AttributeKind::Undefined:
-    case AttributeKind::Tensors:
-    case AttributeKind::SparseTensors:
-    case AttributeKind::Types:
-      return std::monostate{};  // no operator has them
-  }
-  return std::monostate{};
+GraphId build_graph(Loader& loader, GraphBuilder* outer, Range body, int depth) {
+  GraphBuilder builder(loader, outer);
+  return builder.build(read_graph(loader, body, depth), depth);
 }
-
-Attribute build_attribute(Loader& loader, GraphBuilder* outer, Range body, int depth) {
-  StoredAttribute stored = read_attribute(loader.file, body, depth);
-  Attribute attribute;
-  attribute.name = stored.name;
-  attribute.reference = stored.reference;
-  const AttributeKind kind = attribute.reference.empty() ? kind_of(stored) : AttributeKind::Undefined;
-  const std::uint32_t taken = message_field(kind);
-  std::optional<Range> single;
-  for (const Field& field : stored.messages) {
-    if (field.number != taken)
-      check_unread(loader.file, Message::Attribute, field, depth);
-    else if (taken != kGraphs)
-      take_once(single, field);
-  }
-  attribute.value = build_value(loader, outer, stored, kind, single.value_or(Range{body.end, body.end}), depth + 1);
-  return attribute;
-}
-
-}  // namespace
-
-void build_main_graph(Loader& loader, Range body, int depth) { GraphBuilder(loader, nullptr).build_graph(body, depth); }
 
 void build_function(Loader& loader, Range body, int depth) {
   File& file = loader.file;
   Function function;
-  GraphBuilder::FunctionBody parts;
+  GraphParts parts;
   std::vector<Range> defaults;
   const auto import = [&](const Field& field) {
     Opset opset = read_opset(file, field.payload, depth + 1);
     function.opsets[std::move(opset.domain)] = opset.version;
   };
+  const auto names = [&](Entry entry, std::uint32_t number, std::vector<StoredValue>& values) {
+    return on_each(file, entry, bytes_tag(number),
+                   [&file, &values](const Field& field) { values.emplace_back().name = name_in(file, field); });
+  };
   const auto value = [&](const Field& field) {
-    parts.values.push_back(read_value_info(file, field.payload, depth + 1));
+    parts.others.push_back(read_value_info(file, field.payload, depth + 1));
   };
   for_each_field(
       file, Message::Function, body, depth,
       on(bytes_tag(1), [&](const Field& field) { parts.name = name_in(file, field); }),
-      on_each(file, Entry::Input, bytes_tag(4),
-              [&](const Field& field) { parts.inputs.push_back(name_in(file, field)); }),
-      on_each(file, Entry::Output, bytes_tag(5),
-              [&](const Field& field) { parts.outputs.push_back(name_in(file, field)); }),
+      names(Entry::Input, 4, parts.inputs), names(Entry::Output, 5, parts.outputs),
       on(bytes_tag(7), [&](const Field& field) { parts.nodes.add(file, field); }),
       on_each(file, Entry::FunctionOpset, bytes_tag(9), import),
       on(bytes_tag(10), [&](const Field& field) { function.domain = plain_domain(name_in(file, field)); }),
@@ -394,7 +330,7 @@ void build_function(Loader& loader, Range body, int depth) {
   function.name = parts.name;
   for (const Range attribute : defaults)
     function.defaults.push_back(build_attribute(loader, nullptr, attribute, depth + 1));
-  function.body = GraphBuilder(loader, nullptr).build_function(parts, depth);
+  function.body = GraphBuilder(loader, nullptr).build(std::move(parts), depth);
   loader.model.functions.push_back(std::move(function));
 }
 

@@ -56,7 +56,7 @@ Model build_model(File& file, const ExternalData& external) {
         "there is no graph in it, expected an ONNX model with one; a model of another framework, such as "
         "TensorFlow's or Core ML's, has to be exported to ONNX" +
         describe_kind(file.window({0, file.size()})));
-  build_main_graph(loader, *graph, 1);
+  build_graph(loader, nullptr, *graph, 1);
   model.graph_name = model.main().name;
   build_functions(loader, functions);
   model.renamed_dims = loader.dims.renamed();

@@ -32,8 +32,12 @@ struct Loader {
 // Throws Error when one more graph is too many.
 void expect_few_graphs(std::size_t graphs);
 
-// Builds the graph of the GraphProto in `body` and those in its nodes; the main graph is built first, into index 0.
-void build_main_graph(Loader& loader, Range body, int depth);
+class GraphBuilder;
+// Builds the graph of the GraphProto in `body` and those in its nodes, which capture values of `outer`: null for the
+// main graph, which is built first, into index 0.
+GraphId build_graph(Loader& loader, GraphBuilder* outer, Range body, int depth);
+// Graphs in the AttributeProto capture values of `outer`; null for a function's defaults.
+Attribute build_attribute(Loader& loader, GraphBuilder* outer, Range body, int depth);
 // Adds the function of the FunctionProto in `body`.
 void build_function(Loader& loader, Range body, int depth);
 

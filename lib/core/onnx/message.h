@@ -1,8 +1,7 @@
-// Checks on the fields of one message: names within bounds, single messages only once, and well-formed unread fields.
+// Reads the fields of one message, and checks that those nobody reads are well-formed.
 #pragma once
 
 #include <optional>
-#include <string_view>
 #include <type_traits>
 
 #include "onnx/rewrite.h"
@@ -46,15 +45,5 @@ void for_each_number(File& file, const Field& field, int depth, const char* what
     read(packed.varint(what));
   }
 }
-
-// Longer texts are not names.
-inline constexpr std::uint64_t kLongestText = std::uint64_t{1} << 20;
-
-// The name or other text in a field's payload. Throws Error when it is too long.
-std::string_view name_in(File& file, std::uint32_t number, Range payload);
-inline std::string_view name_in(File& file, const Field& field) { return name_in(file, field.number, field.payload); }
-
-// Records the range of a message that may occur only once in its parent. Throws Error when it occurs twice.
-void take_once(std::optional<Range>& place, const Field& field);
 
 }  // namespace pagoda::inline core::wire

@@ -1,5 +1,6 @@
-// Rewrites a serialized model without holding it in memory: one walk over the wire format finds the cuts and insertions,
-// and everything between is copied unchanged. Enclosing messages get their new lengths; weights are never touched.
+// Rewrites a serialized model without holding it in memory: one walk over the wire format finds the cuts and
+// insertions, and everything between is copied unchanged. Enclosing messages get their new lengths; weights are never
+// touched.
 #pragma once
 
 #include <cstdint>

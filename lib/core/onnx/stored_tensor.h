@@ -84,7 +84,8 @@ ElementType known_element(std::int64_t data_type);
 // Whether a tensor with this number of elements keeps its value in a skeleton: see model.h for the bounds.
 bool keeps_value(ElementType type, std::uint64_t elements);
 
-// Reads the location of an external tensor from an entry of its external_data. `problem` receives the reason why it cannot be used.
+// Reads the location of an external tensor from an entry of its external_data. `problem` receives the reason why it
+// cannot be used.
 void read_external_entry(std::string_view key, std::string_view value, Extent& extent, std::string& problem);
 
 }  // namespace pagoda::inline core::wire

@@ -1,6 +1,7 @@
 // Decodes small tensors: packed raw data and the typed fields of TensorProto.
 #include "onnx/tensor_value.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -40,34 +41,24 @@ bool has_value(ElementType type) {
   return bits(type) != 0 && type != ElementType::Complex64 && type != ElementType::Complex128;
 }
 
-std::uint64_t code_at(std::string_view data, std::uint64_t element, int width) {
-  if (width < 8) {
-    const auto byte = static_cast<unsigned char>(data[element * width / 8]);
-    return byte >> (element * width % 8) & ((1u << width) - 1);
-  }
-  const auto bytes = static_cast<std::size_t>(width / 8);
-  return fixed(data.substr(element * bytes, bytes));
-}
-
-// The elements of little-endian packed data, as in TensorProto.raw_data.
-TensorValue decode_raw(ElementType type, std::uint64_t elements, std::string_view data) {
-  TensorValue result;
-  result.reserve(elements);
-  for (std::uint64_t i = 0; i < elements; ++i) result.push_back(decode_code(type, code_at(data, i, bits(type))));
-  return result;
-}
-
-// The elements of typed values, each holding one element or, below 8 bits, as many as fit in a byte.
-TensorValue decode_typed(ElementType type, std::uint64_t elements, const std::vector<std::uint64_t>& codes) {
+// The elements of data in units, each of which holds one element or, below 8 bits, as many as fit in a byte.
+template <typename UnitAt>
+TensorValue decode(ElementType type, std::uint64_t elements, const UnitAt& unit_at) {
   TensorValue result;
   result.reserve(elements);
   const int width = bits(type);
   const std::uint64_t in_one = width < 8 ? static_cast<std::uint64_t>(8 / width) : 1;
   for (std::uint64_t i = 0; i < elements; ++i) {
-    const std::uint64_t code = codes[i / in_one];
-    result.push_back(decode_code(type, in_one == 1 ? code : code >> (i % in_one * width) & ((1u << width) - 1)));
+    const std::uint64_t unit = unit_at(i / in_one);
+    result.push_back(decode_code(type, in_one == 1 ? unit : unit >> (i % in_one * width) & ((1u << width) - 1)));
   }
   return result;
+}
+
+// Of little-endian data, as in TensorProto.raw_data.
+TensorValue decode_raw(ElementType type, std::uint64_t elements, std::string_view data) {
+  const auto bytes = static_cast<std::size_t>(std::max(bits(type), 8) / 8);
+  return decode(type, elements, [&](std::uint64_t unit) { return fixed(data.substr(unit * bytes, bytes)); });
 }
 
 [[noreturn]] void corrupt(const StoredTensor& tensor, std::uint64_t found, std::uint64_t expected) {
@@ -149,7 +140,7 @@ void TensorReader::read_value(const StoredTensor& stored, int depth, Tensor& ten
     const std::vector<std::uint64_t> codes = typed_codes(stored, depth);
     const std::uint64_t expected = typed_values(type, elements);
     if (codes.size() != expected) corrupt(stored, codes.size(), expected);
-    tensor.value = decode_typed(type, elements, codes);
+    tensor.value = decode(type, elements, [&](std::uint64_t unit) { return codes[unit]; });
   }
   if (tensor.value) left -= elements;
 }

@@ -1,12 +1,11 @@
 // Traces weights from their storage to the operators that read them.
-#include "onnx/weight_use.h"
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <vector>
 
 #include "graph/index.h"
+#include "onnx/fill.h"
 #include "ops/op_rule.h"
 
 namespace pagoda::inline core::wire {
@@ -110,7 +109,7 @@ class UseFinder {
     if (use.use != Use::Unknown) return;
     use.use = facts.weight(index(input));
     if (use.use == Use::Weight) use.deviation = unit_deviation(fan_in(node, facts, input, origin));
-    if (use.use == Use::Unknown) use.deviation = guessed_deviation(*origin.tensor->type.shape);
+    if (use.use == Use::Unknown) use.deviation = unit_deviation(guessed_fan_in(*origin.tensor->type.shape));
     if (use.use == Use::QuantScale) use.deviation = scale_deviation(node, input, origins);
   }
 
@@ -136,8 +135,6 @@ class UseFinder {
 };
 
 }  // namespace
-
-double guessed_deviation(const Shape& shape) { return unit_deviation(guessed_fan_in(shape)); }
 
 std::map<WeightPlace, WeightUse> weight_uses(const Model& model) { return UseFinder(model).run(); }
 

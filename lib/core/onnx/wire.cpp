@@ -187,6 +187,18 @@ void Reader::skip_group(std::uint32_t number, std::uint64_t start) {
   }
 }
 
+std::string_view name_in(File& file, std::uint32_t number, Range payload) {
+  if (payload.size() > kLongestText)
+    throw Error(cat("field ", number, " at byte ", payload.begin, " has ", payload.size(),
+                    " bytes, expected a name of at most ", kLongestText));
+  return file.keep(payload);
+}
+
+void take_once(std::optional<Range>& place, const Field& field) {
+  if (place) malformed(field.whole.begin, cat("field ", field.number, " a second time in its message, expected once"));
+  place = field.payload;
+}
+
 std::uint64_t fixed(std::string_view bytes) {
   std::uint64_t value = 0;
   for (std::size_t i = bytes.size(); i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[i]);

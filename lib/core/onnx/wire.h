@@ -194,6 +194,16 @@ class Reader {
 // The number whose little-endian bytes these are, at most eight.
 std::uint64_t fixed(std::string_view bytes);
 
+// Longer texts are not names.
+inline constexpr std::uint64_t kLongestText = std::uint64_t{1} << 20;
+
+// The name or other text in a field's payload. Throws Error when it is too long.
+std::string_view name_in(File& file, std::uint32_t number, Range payload);
+inline std::string_view name_in(File& file, const Field& field) { return name_in(file, field.number, field.payload); }
+
+// Records the range of a message that may occur only once in its parent. Throws Error when it occurs twice.
+void take_once(std::optional<Range>& place, const Field& field);
+
 inline constexpr std::uint64_t kLongestVarint = 10;  // bytes of one value
 
 // --- Writing ---

@@ -1,12 +1,53 @@
-// AttributeProto → StoredAttribute, with lists allocated once.
-#include "onnx/stored_attribute.h"
-
+// AttributeProto → Attribute. Its plain values are read first, with lists allocated once, then the messages in it.
 #include <algorithm>
 
+#include "onnx/load.h"
 #include "onnx/small_float.h"
 
 namespace pagoda::inline core::wire {
 namespace {
+
+// AttributeProto.AttributeType. Larger values are newer than this version: protobuf drops values it does not know.
+enum class AttributeKind : std::uint8_t {
+  Undefined,
+  Float,
+  Int,
+  String,
+  Tensor,
+  Graph,
+  Floats,
+  Ints,
+  Strings,
+  Tensors,
+  Graphs,
+  SparseTensor,
+  SparseTensors,
+  Type,
+  Types
+};
+constexpr std::uint64_t kAttributeKinds = static_cast<std::uint64_t>(AttributeKind::Types) + 1;
+
+// The fields of AttributeProto that hold messages, by kind.
+constexpr std::uint32_t kTensor = 5, kGraph = 6, kGraphs = 11, kType = 14, kSparseTensor = 22;
+
+// An AttributeProto; messages in it are read after all its other fields.
+struct StoredAttribute {
+  std::string_view name, reference;
+  AttributeKind kind = AttributeKind::Undefined;
+  std::optional<double> real;
+  std::optional<std::int64_t> integer;
+  std::optional<std::string_view> text;
+  std::vector<double> reals;
+  std::vector<std::int64_t> integers;
+  std::vector<std::string> texts;
+  std::vector<Field> messages;
+
+  const Field* message(std::uint32_t number) const {
+    for (const Field& field : messages)
+      if (field.number == number) return &field;
+    return nullptr;
+  }
+};
 
 double real(std::string_view bytes) {
   return static_cast<double>(same_bits<float>(static_cast<std::uint32_t>(fixed(bytes))));
@@ -41,8 +82,6 @@ void read_packed(File& file, Range payload, std::vector<double>& reals) {
     file.passed(begin);
   }
 }
-
-}  // namespace
 
 StoredAttribute read_attribute(File& file, Range body, int depth) {
   StoredAttribute attribute;
@@ -106,6 +145,8 @@ StoredAttribute read_attribute(File& file, Range body, int depth) {
   return attribute;
 }
 
+// The kind that the attribute states or, if it states none (which early versions of ONNX allowed), the kind that its
+// content implies.
 AttributeKind kind_of(const StoredAttribute& attribute) {
   if (attribute.kind != AttributeKind::Undefined) return attribute.kind;
   if (attribute.real) return AttributeKind::Float;
@@ -122,12 +163,72 @@ AttributeKind kind_of(const StoredAttribute& attribute) {
   return AttributeKind::Undefined;
 }
 
+// The field that holds a kind's messages; 0 for other kinds.
 std::uint32_t message_field(AttributeKind kind) {
   if (kind == AttributeKind::Tensor) return kTensor;
   if (kind == AttributeKind::Graph) return kGraph;
   if (kind == AttributeKind::Graphs) return kGraphs;
   if (kind == AttributeKind::Type) return kType;
   return kind == AttributeKind::SparseTensor ? kSparseTensor : 0;
+}
+
+// `body`: the one message of the kind; empty where the attribute has none.
+AttributeValue build_value(Loader& loader, GraphBuilder* outer, StoredAttribute& attribute, AttributeKind kind,
+                           Range body, int depth) {
+  switch (kind) {
+    case AttributeKind::Float:
+      return attribute.real.value_or(0);
+    case AttributeKind::Int:
+      return attribute.integer.value_or(0);
+    case AttributeKind::String:
+      return std::string(attribute.text.value_or(""));
+    case AttributeKind::Tensor:
+      return loader.tensors.read(body, depth);
+    case AttributeKind::SparseTensor:
+      return loader.tensors.read_sparse(body, depth);
+    case AttributeKind::Graph:
+      return build_graph(loader, outer, body, depth);
+    case AttributeKind::Floats:
+      return std::move(attribute.reals);
+    case AttributeKind::Ints:
+      return std::move(attribute.integers);
+    case AttributeKind::Strings:
+      return std::move(attribute.texts);
+    case AttributeKind::Type:
+      return loader.dims.resolve(read_type(loader.file, body, depth), attribute.name);
+    case AttributeKind::Graphs: {
+      std::vector<GraphId> graphs;
+      for (const Field& field : attribute.messages)
+        if (field.number == kGraphs) graphs.push_back(build_graph(loader, outer, field.payload, depth));
+      return graphs;
+    }
+    case AttributeKind::Undefined:
+    case AttributeKind::Tensors:
+    case AttributeKind::SparseTensors:
+    case AttributeKind::Types:
+      return std::monostate{};  // no operator has them
+  }
+  return std::monostate{};
+}
+
+}  // namespace
+
+Attribute build_attribute(Loader& loader, GraphBuilder* outer, Range body, int depth) {
+  StoredAttribute stored = read_attribute(loader.file, body, depth);
+  Attribute attribute;
+  attribute.name = stored.name;
+  attribute.reference = stored.reference;
+  const AttributeKind kind = attribute.reference.empty() ? kind_of(stored) : AttributeKind::Undefined;
+  const std::uint32_t taken = message_field(kind);
+  std::optional<Range> single;
+  for (const Field& field : stored.messages) {
+    if (field.number != taken)
+      check_unread(loader.file, Message::Attribute, field, depth);
+    else if (taken != kGraphs)
+      take_once(single, field);
+  }
+  attribute.value = build_value(loader, outer, stored, kind, single.value_or(Range{body.end, body.end}), depth + 1);
+  return attribute;
 }
 
 }  // namespace pagoda::inline core::wire
