@@ -16,10 +16,18 @@ GraphId body_of(const Node& node, std::string_view attribute_name) {
   throw RuleStop{RuleStop::Kind::Contradiction, cat("attribute ", attribute_name, " holds no graph")};
 }
 
-Name inner_scope(const Name& scope, const Name& node, std::string_view part) {
-  std::string result = scope.empty() ? std::string(node) : scope + "/" + node;
-  if (!part.empty()) result.append("/").append(part);
-  return result;
+GraphResult Walker::walk_body(const Frame& frame, const OpContext::State& state, GraphId body,
+                              std::span<const ValueInfo> inputs, std::string_view part) {
+  const std::string around = frame.scope.empty() ? "" : frame.scope + "/";
+  return walk(body, inputs, &frame.values, cat(around, state.display_name, "/", part));
+}
+
+void Walker::finish(Frame& frame, OpContext::State& state, std::span<ValueInfo> outputs, std::vector<NodeReport> rows,
+                    const Dim& times) {
+  for (std::size_t i = 0; i < state.outputs.size() && i < outputs.size(); ++i)
+    set_output(state, i, std::move(outputs[i]));
+  add_own_row(frame, state);
+  splice(frame, state, std::move(rows), times);
 }
 
 ValueInfo varying(ValueInfo info) {
@@ -196,8 +204,7 @@ void Walker::visit_if(Frame& frame, OpContext::State& state) {
   const ValueInfo* condition = state.inputs.empty() ? nullptr : state.inputs[0];
   const std::optional<bool> chosen = known_bool(condition);
   const auto walk_branch = [&](bool taken) {
-    return walk(taken ? then_id : else_id, {}, &frame.values,
-                inner_scope(frame.scope, state.display_name, taken ? "then" : "else"));
+    return walk_body(frame, state, taken ? then_id : else_id, {}, taken ? "then" : "else");
   };
   GraphResult result;
   if (chosen) {
@@ -235,11 +242,7 @@ void Walker::visit_if(Frame& frame, OpContext::State& state) {
     }
     if (else_flops > then_flops) result.rows = std::move(other.rows);
   }
-  for (std::size_t i = 0; i < state.outputs.size() && i < result.outputs.size(); ++i) {
-    set_output(state, i, std::move(result.outputs[i]));
-  }
-  add_own_row(frame, state);
-  splice(frame, state, std::move(result.rows), 1);
+  finish(frame, state, result.outputs, std::move(result.rows), 1);
 }
 
 void Walker::visit_loop(Frame& frame, OpContext::State& state) {
@@ -269,11 +272,10 @@ void Walker::visit_loop(Frame& frame, OpContext::State& state) {
   }
 
   // A size that changes from trip to trip becomes a symbol; walks repeat with it until no other size changes.
-  const Name scope = inner_scope(frame.scope, state.display_name, "body");
   std::set<std::string> varying_dims;
   GraphResult result;
   for (bool stable = false; !stable;) {
-    result = walk(body_id, inputs, &frame.values, scope);
+    result = walk_body(frame, state, body_id, inputs);
     stable = true;
     for (std::size_t i = 0; i < carried; ++i) {
       std::optional<Shape>& before = inputs[i + 2].type.shape;
@@ -312,13 +314,12 @@ void Walker::visit_loop(Frame& frame, OpContext::State& state) {
                     : limit && stays
                         ? *limit
                         : session_.fresh("trips_" + state.display_name, state.display_name, "trip count", limit);
-  for (std::size_t i = 0; i < state.outputs.size() && i + 1 < result.outputs.size(); ++i) {
-    ValueInfo info = varying(result.outputs[i + 1]);
+  const std::span<ValueInfo> outputs = std::span(result.outputs).subspan(1);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    ValueInfo& info = outputs[i] = varying(std::move(outputs[i]));
     if (i >= carried && info.type.shape) info.type.shape->insert(info.type.shape->begin(), trips);
-    set_output(state, i, std::move(info));
   }
-  add_own_row(frame, state);
-  splice(frame, state, std::move(result.rows), trips);
+  finish(frame, state, outputs, std::move(result.rows), trips);
 }
 
 // The results of a loop's trips.
@@ -349,13 +350,12 @@ std::optional<Walker::Unrolled> Walker::unroll(const Frame& frame, const OpConte
   inputs[1].computed_value = TensorValue{Dim(1)};
   for (std::size_t i = 2; i < state.inputs.size(); ++i)
     inputs.push_back(state.inputs[i] == nullptr ? ValueInfo{} : handed_on(*state.inputs[i]));
-  const Name scope = inner_scope(frame.scope, state.display_name, "body");
   bool goes_on = true;
   for (std::int64_t trip = 0; goes_on && (!limit || Dim(trip) != *limit); ++trip) {
     if (trip == kMaxTrips) return std::nullopt;
     inputs[0].computed_value = TensorValue{Dim(trip)};
     const std::size_t walked_before = walked_nodes_;
-    GraphResult once = walk(body_id, inputs, &frame.values, scope);
+    GraphResult once = walk_body(frame, state, body_id, inputs);
     const std::size_t walked = walked_nodes_ - walked_before;
     const std::optional<bool> condition = known_bool(&once.outputs[0]);
     const bool is_affordable = walked <= unroll_budget_;

@@ -18,6 +18,19 @@ constexpr std::int64_t kMaxHostElements = 64;  // a longer vector is a tensor, n
 // ValueInfo::tensor of a Constant node's value; negative, so that no initializer uses it.
 std::int32_t tensor_in_node(std::size_t node_index) { return -1 - static_cast<std::int32_t>(node_index); }
 
+// Whether a part of a rule ended because too little is known.
+template <typename Part>
+bool gives_up(const Part& part) {
+  try {
+    part();
+    return false;
+  } catch (const RuleStop&) {
+    return true;
+  } catch (const TooComplex&) {
+    return true;
+  }
+}
+
 // An Error of a rule, with the name of its node.
 class NodeError : public Error {
  public:
@@ -325,11 +338,8 @@ bool has_weights(const OpContext::State& state) {
 // Adds the cost of a folded node once. Nodes without inputs only create tensors, which is part of loading.
 void Walker::count_at_load(const Frame& frame, const OpRule& rule, OpContext::State& state) {
   if (state.inputs.empty() || !counted_at_load_.emplace(frame.id, frame.node, frame.scope).second) return;
-  try {
-    at_load_ += cost_of(rule, state);
-  } catch (const RuleStop&) {  // the work is unknown; the value is stored all the same
-  } catch (const TooComplex&) {
-  }
+  // If the work is unknown, the value is stored all the same.
+  (void)gives_up([&] { at_load_ += cost_of(rule, state); });
 }
 
 namespace {
@@ -434,16 +444,8 @@ void Walker::visit_rule(Frame& frame, const OpRule& rule, OpContext::State& stat
   }
   store_outputs(frame, state);
   const ElementType narrow = dequantized_from(state);
-  const auto forget_values = [&] {  // their types are still known
-    for (ValueInfo& output : state.outputs) output.computed_value.reset();
-  };
-  try {
-    if (rule.fold != nullptr) rule.fold(op);
-  } catch (const RuleStop&) {
-    forget_values();
-  } catch (const TooComplex&) {
-    forget_values();
-  }
+  if (rule.fold != nullptr && gives_up([&] { rule.fold(op); }))
+    for (ValueInfo& output : state.outputs) output.computed_value.reset();  // their types are still known
   mark_placement(rule, state);
   if (state.node.op_type == "Constant" && state.outputs.size() == 1) {
     state.outputs[0].tensor_graph = frame.id;

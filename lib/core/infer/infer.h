@@ -57,9 +57,6 @@ class Scoped {
 // The graph that an attribute holds.
 GraphId body_of(const Node& node, std::string_view attribute_name);
 
-// The scope of the body's rows: that of the node, its name, and the part ("body", "then"), if there are several.
-Name inner_scope(const Name& scope, const Name& node, std::string_view part);
-
 // A value that changes from trip to trip: its type, without its known contents.
 ValueInfo varying(ValueInfo info);
 
@@ -121,6 +118,12 @@ class Walker {
   using StructureVisit = void (Walker::*)(Frame&, OpContext::State&);
   static StructureVisit structure_visit(const Node& node);  // null for all other ops
   void visit_if(Frame& frame, OpContext::State& state);
+  // Walks a body of the node. `part` ends the scope of its rows: "body", "then".
+  GraphResult walk_body(const Frame& frame, const OpContext::State& state, GraphId body,
+                        std::span<const ValueInfo> inputs, std::string_view part = "body");
+  // Sets the outputs of a node with a body, and adds the node's row and those of the body.
+  void finish(Frame& frame, OpContext::State& state, std::span<ValueInfo> outputs, std::vector<NodeReport> rows,
+              const Dim& times);
   bool is_of_inputs(const Dim& dim) const;
   void weigh_branches(Frame& frame, OpContext::State& state, const Dim& truth, GraphResult taken, GraphResult other);
   void visit_loop(Frame& frame, OpContext::State& state);
@@ -135,7 +138,6 @@ class Walker {
                                  const std::optional<Dim>& limit);
   bool replace_by_trips(Frame& frame, OpContext::State& state, const GraphResult& once, const std::optional<Dim>& limit,
                         const Opened& opened);
-  bool map_members(Frame& frame, OpContext::State& state);
   void visit_scan(Frame& frame, OpContext::State& state);
   void visit_sequence_map(Frame& frame, OpContext::State& state);
   // Adds the work of the graphs that an attention runs on its scores to the node's row, the last one.

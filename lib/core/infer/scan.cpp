@@ -70,12 +70,12 @@ void Walker::visit_scan(Frame& frame, OpContext::State& state) {
     inputs.push_back(std::move(info));
   }
   if (!trips) trips = session_.fresh("trips_" + state.display_name, state.display_name, "trip count", std::nullopt);
-  GraphResult result = walk(body_id, inputs, &frame.values, inner_scope(frame.scope, state.display_name, "body"));
+  GraphResult result = walk_body(frame, state, body_id, inputs);
 
   const std::size_t scan_outputs = result.outputs.size() < states ? 0 : result.outputs.size() - states;
   const auto output_axes = integers_or(state.node, "scan_output_axes", scan_outputs);
   for (std::size_t i = 0; i < state.outputs.size() && i < result.outputs.size(); ++i) {
-    ValueInfo info = varying(result.outputs[i]);
+    ValueInfo& info = result.outputs[i] = varying(std::move(result.outputs[i]));
     if (info.type.shape) {
       Shape& shape = *info.type.shape;
       if (i >= states) {
@@ -84,38 +84,14 @@ void Walker::visit_scan(Frame& frame, OpContext::State& state) {
       }
       if (batch) shape.insert(shape.begin(), *batch);
     }
-    set_output(state, i, std::move(info));
   }
-  add_own_row(frame, state);
-  splice(frame, state, std::move(result.rows), batch ? *trips * *batch : *trips);
+  finish(frame, state, result.outputs, std::move(result.rows), batch ? *trips * *batch : *trips);
 }
 
+// Walks the body once per distinct shape of the members if these are known, else once for all members.
 void Walker::visit_sequence_map(Frame& frame, OpContext::State& state) {
-  if (map_members(frame, state)) return;
-  const GraphId body_id = body_of(state.node, "body");
-  std::vector<ValueInfo> inputs;
-  for (const ValueInfo* input : state.inputs) {
-    ValueInfo info = input == nullptr ? ValueInfo{} : varying(*input);
-    if (info.type.container == Container::Sequence) info.type.container = Container::Tensor;
-    inputs.push_back(std::move(info));
-  }
-  const ValueInfo* known = known_sequence(state.inputs);
-  const Dim trips = known != nullptr ? Dim(known->members->size()) + known->repeats_of_first
-                                     : session_.fresh("length_" + state.display_name, state.display_name,
-                                                      "length of a sequence", std::nullopt);
-  GraphResult result = walk(body_id, inputs, &frame.values, inner_scope(frame.scope, state.display_name, "body"));
-  for (std::size_t i = 0; i < state.outputs.size() && i < result.outputs.size(); ++i) {
-    state.outputs[i] = varying(result.outputs[i]);
-    state.outputs[i].type.container = Container::Sequence;
-    state.output_set[i] = true;
-  }
-  add_own_row(frame, state);
-  splice(frame, state, std::move(result.rows), trips);
-}
-
-// For known members: walks the body once per distinct shape.
-bool Walker::map_members(Frame& frame, OpContext::State& state) {
   constexpr std::size_t kMaxKinds = 64;
+  const GraphId body_id = body_of(state.node, "body");
   const ValueInfo* known = known_sequence(state.inputs);
   const std::size_t count = known == nullptr ? 0 : known->members->size();
   std::vector<std::size_t> firsts, kind_of(count);  // first member of each kind; kind of each member
@@ -128,20 +104,28 @@ bool Walker::map_members(Frame& frame, OpContext::State& state) {
     kind_of[m] = static_cast<std::size_t>(kind - firsts.begin());
     if (kind == firsts.end()) firsts.push_back(m);
   }
-  if (count == 0 || firsts.size() > kMaxKinds) return false;
+  const bool is_by_kind = count > 0 && firsts.size() <= kMaxKinds;
+  if (!is_by_kind) firsts = {0};
+  std::vector<Dim> trips(firsts.size(), Dim(count));  // of each kind
+  for (std::size_t kind = 0; is_by_kind && kind < firsts.size(); ++kind)
+    trips[kind] = std::count(kind_of.begin(), kind_of.end(), kind);
+  if (known != nullptr)
+    trips.front() += known->repeats_of_first;
+  else
+    trips.front() =
+        session_.fresh("length_" + state.display_name, state.display_name, "length of a sequence", std::nullopt);
 
-  const GraphId body_id = body_of(state.node, "body");
-  const Name scope = inner_scope(frame.scope, state.display_name, "body");
   std::vector<GraphResult> results;
   for (const std::size_t first : firsts) {
     std::vector<ValueInfo> inputs;
     for (const ValueInfo* input : state.inputs) {
       inputs.push_back(input == nullptr ? ValueInfo{} : varying(*input));
-      if (input == nullptr || !input->members) continue;
-      inputs.back().type.container = Container::Tensor;
-      inputs.back().type.shape = (*input->members)[first];
+      TensorType& type = inputs.back().type;
+      const bool is_member = is_by_kind && input != nullptr && input->members;
+      if (is_member || type.container == Container::Sequence) type.container = Container::Tensor;
+      if (is_member) type.shape = (*input->members)[first];
     }
-    results.push_back(walk(body_id, inputs, &frame.values, scope));
+    results.push_back(walk_body(frame, state, body_id, inputs));
   }
   for (std::size_t i = 0; i < state.outputs.size() && i < results.front().outputs.size(); ++i) {
     ValueInfo info = varying(results.front().outputs[i]);
@@ -149,8 +133,9 @@ bool Walker::map_members(Frame& frame, OpContext::State& state) {
       if (other.outputs[i].type != info.type)
         info = join(info, other.outputs[i], "member", state.display_name, "members of a sequence differ in this size");
     info.type.container = Container::Sequence;
-    if (std::all_of(results.begin(), results.end(),
-                    [&](const GraphResult& result) { return result.outputs[i].type.shape.has_value(); })) {
+    if (is_by_kind && std::all_of(results.begin(), results.end(), [&](const GraphResult& result) {
+          return result.outputs[i].type.shape.has_value();
+        })) {
       info.members.emplace();
       for (const std::size_t kind : kind_of) info.members->push_back(*results[kind].outputs[i].type.shape);
       info.repeats_of_first = known->repeats_of_first;
@@ -158,12 +143,8 @@ bool Walker::map_members(Frame& frame, OpContext::State& state) {
     set_output(state, i, std::move(info));
   }
   add_own_row(frame, state);
-  for (std::size_t kind = 0; kind < results.size(); ++kind) {
-    const Dim listed = std::count(kind_of.begin(), kind_of.end(), kind);
-    splice(frame, state, std::move(results[kind].rows),
-           kind == kind_of.front() ? listed + known->repeats_of_first : listed);
-  }
-  return true;
+  for (std::size_t kind = 0; kind < results.size(); ++kind)
+    splice(frame, state, std::move(results[kind].rows), trips[kind]);
 }
 
 // FlexAttention's graphs modify scores [batch, heads, queries, keys] on the chip: their work counts, but of their
@@ -181,8 +162,7 @@ void Walker::add_modifiers(Frame& frame, OpContext::State& state) {
                    .shape = Shape{op.shape(kQuery)[0], op.shape(kQuery)[1], op.shape(kQuery)[2], op.shape(kKey)[2]}};
     const GraphId body_id = body_of(state.node, modifier);
     const Graph& body = session_.model.graph(body_id);
-    const GraphResult result =
-        walk(body_id, std::span(&scores, 1), &frame.values, inner_scope(frame.scope, state.display_name, modifier));
+    const GraphResult result = walk_body(frame, state, body_id, std::span(&scores, 1), modifier);
     NodeReport& row = frame.rows.back();
     std::set<ValueId> read;
     for (const NodeReport& inner : result.rows) {
