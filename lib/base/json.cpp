@@ -172,12 +172,6 @@ std::optional<std::int64_t> JsonField::integer(std::string_view key) const {
   return field ? std::optional(field->integer()) : std::nullopt;
 }
 
-std::int64_t JsonField::count(std::string_view key, std::int64_t least) const {
-  const std::int64_t value = integer(key).value_or(least);
-  if (value < least) at(key).fail_expected(cat("at least ", least));
-  return value;
-}
-
 std::vector<std::string> JsonField::texts(std::string_view key) const {
   const auto field = find(key);
   return field ? field->texts() : std::vector<std::string>();
@@ -189,12 +183,6 @@ Settings JsonField::settings(std::string_view key) const {
     for (const auto& [name, member] : field->members())
       if (const auto setting = plain(member.value())) result[name] = *setting;
   return result;
-}
-
-std::optional<JsonField> JsonField::object(std::string_view key) const {
-  const auto field = find(key);
-  if (field && !field->value().is_object()) field->fail_expected("an object or null");
-  return field;
 }
 
 std::vector<JsonField> JsonField::array(std::string_view key) const {

@@ -128,6 +128,10 @@ std::string Filling::piece(std::uint64_t begin, std::uint64_t end) const {
   return out;
 }
 
+void Filling::write(const Write& write) const {
+  for (std::uint64_t i = 0; i < elements; i += kPiece) write(piece(i, std::min(i + kPiece, elements)));
+}
+
 namespace {
 
 // Writes the filled model in one way: all data inside, or large tensors in a data file beside it.
@@ -147,18 +151,12 @@ class Filler {
   std::uint64_t model_bytes() const { return rewritten_size(bytes_, edits_); }
   std::uint64_t data_bytes() const { return data_bytes_; }
 
-  void write_model(OutputFile& output) const {
-    const auto generate = [&](const Edit& edit) {
-      write_numbers(fillings_[static_cast<std::size_t>(edit.tensor)], output);
-    };
-    write_rewritten(bytes_, edits_,
-                    {.write = [&](std::string_view text) { output.write(text); }, .generate = generate});
-  }
+  void write_model(OutputFile& output) const { write_rewritten(bytes_, edits_, output.writer()); }
 
   void write_data(OutputFile& output) const {
     for (const auto& [offset, filling] : external_) {
       output.write(std::string(offset - output.size(), '\0'));
-      write_numbers(fillings_[filling], output);
+      filling.write(output.writer());
     }
   }
 
@@ -173,20 +171,20 @@ class Filler {
     const WeightPlace place{location, tensor.external.offset};
     Filling filling{.element = tensor.element, .elements = tensor.elements, .use = {}, .seed = seed_of(place)};
     if (const auto use = uses_.find(place); use != uses_.end()) filling.use = use->second;
-    NewData data{.generated = filling.bytes(), .tensor = static_cast<std::int64_t>(fillings_.size())};
-    fillings_.push_back(filling);
-    if (data.generated > kMostWeightBytes || (weight_bytes_ += data.generated) > kMostWeightBytes)
+    const std::uint64_t bytes = filling.bytes();
+    if (bytes > kMostWeightBytes || (weight_bytes_ += bytes) > kMostWeightBytes)
       throw Error(cat("tensor ", quoted_name(tensor.name), " brings its weights to more than ", kMostWeightBytes,
                       " bytes, expected at most that many"));
-    if (is_string) return data;
-    if (data_location_.empty()) {
-      append_varint(data.text, bytes_tag(kRawData));
-      append_varint(data.text, data.generated);
-    } else {
+    if (!is_string && !data_location_.empty()) {
       const std::uint64_t offset = (data_bytes_ + kAlignment - 1) / kAlignment * kAlignment;
-      external_.emplace_back(offset, fillings_.size() - 1);
-      data_bytes_ = offset + data.generated;
-      data = {.text = external_reference(data_location_, offset, data.generated), .generated = 0, .tensor = -1};
+      external_.emplace_back(offset, filling);
+      data_bytes_ = offset + bytes;
+      return NewData{.text = external_reference(data_location_, offset, bytes)};
+    }
+    NewData data{.generated_bytes = bytes, .generate = [filling](const Write& write) { filling.write(write); }};
+    if (!is_string) {
+      append_varint(data.text, bytes_tag(kRawData));
+      append_varint(data.text, bytes);
     }
     return data;
   }
@@ -197,17 +195,11 @@ class Filler {
     return mixed(seed ^ place.second);
   }
 
-  static void write_numbers(const Filling& filling, OutputFile& output) {
-    for (std::uint64_t i = 0; i < filling.elements; i += Filling::kPiece)
-      output.write(filling.piece(i, std::min(i + Filling::kPiece, filling.elements)));
-  }
-
   std::span<const std::byte> bytes_;
   const std::map<WeightPlace, WeightUse>& uses_;
   std::uint64_t seed_;
-  std::string data_location_;  // empty: all in the model
-  std::vector<Filling> fillings_;
-  std::vector<std::pair<std::uint64_t, std::size_t>> external_;  // offset in the data file, filling
+  std::string data_location_;                                // empty: all in the model
+  std::vector<std::pair<std::uint64_t, Filling>> external_;  // by offset in the data file
   std::uint64_t data_bytes_ = 0;
   std::uint64_t weight_bytes_ = 0;
   std::vector<Edit> edits_;

@@ -103,13 +103,13 @@ class Rewrite {
       constexpr std::uint32_t kNumbers[] = {kAttributeName};
       path_ = attribute_path(path_, texts(body, depth, kNumbers)[0]);
     } else if (kind == Message::Training) {
-      append_part(path_, 't', "");  // its graphs are not the model's
+      path_ = extended(path_, 't', "");  // its graphs are not the model's
     }
   }
 
   std::int64_t insert(std::uint64_t offset, std::string_view text) {
     if (text.empty()) return 0;
-    edits_.push_back({.offset = offset, .removed = 0, .text = std::string(text)});
+    edits_.push_back({.offset = offset, .removed = 0, .added = {.text = std::string(text)}});
     return static_cast<std::int64_t>(text.size());
   }
 
@@ -123,13 +123,13 @@ class Rewrite {
       return 0;
     }
     Edit& length = edits_[slot];
-    append_varint(length.text, found.payload.size() + static_cast<std::uint64_t>(growth));
-    return growth + static_cast<std::int64_t>(length.text.size()) - static_cast<std::int64_t>(length.removed);
+    append_varint(length.added.text, found.payload.size() + static_cast<std::uint64_t>(growth));
+    return growth + static_cast<std::int64_t>(length.added.size()) - static_cast<std::int64_t>(length.removed);
   }
 
   std::int64_t tensor(Range body, int depth) {
     const StoredTensor stored = read_stored_tensor(file_, body, depth);
-    const std::optional<NewData> data = policy_.tensor(stored);
+    std::optional<NewData> data = policy_.tensor(stored);
     if (!data && stored.is_plain) return 0;
     std::int64_t growth = 0;
     Reader reader(file_, body, depth);
@@ -142,9 +142,8 @@ class Rewrite {
         growth += field(Message::Tensor, *found, depth);
     }
     if (data) {
-      edits_.push_back(
-          {.offset = body.end, .removed = 0, .text = data->text, .generated = data->generated, .tensor = data->tensor});
-      growth += static_cast<std::int64_t>(data->text.size() + data->generated);
+      growth += static_cast<std::int64_t>(data->size());
+      edits_.push_back({.offset = body.end, .removed = 0, .added = *std::move(data)});
     }
     return growth;
   }
@@ -206,7 +205,7 @@ void check_unread(File& file, Message in, const Field& field, int depth) {
 
 std::uint64_t rewritten_size(std::span<const std::byte> model, const std::vector<Edit>& edits) {
   std::uint64_t size = model.size();
-  for (const Edit& edit : edits) size = size - edit.removed + edit.text.size() + edit.generated;
+  for (const Edit& edit : edits) size = size - edit.removed + edit.added.size();
   return size;
 }
 
@@ -214,27 +213,29 @@ std::string rewrite(std::span<const std::byte> model, const RewritePolicy& polic
   const std::vector<Edit> edits = plan_rewrite(model, policy);
   std::string result;
   result.reserve(static_cast<std::size_t>(rewritten_size(model, edits)));
-  write_rewritten(model, edits, {.write = [&](std::string_view text) { result += text; }, .release = policy.release});
+  write_rewritten(
+      model, edits, [&](std::string_view text) { result += text; }, policy.release);
   return result;
 }
 
-void write_rewritten(std::span<const std::byte> model, const std::vector<Edit>& edits, const RewriteSink& sink) {
+void write_rewritten(std::span<const std::byte> model, const std::vector<Edit>& edits, const Write& write,
+                     const File::Release& release) {
   const std::string_view text = as_text(model);
   std::uint64_t copied = 0, released = 0;
   const auto copy_up_to = [&](std::uint64_t end) {
     while (copied < end) {
       const std::uint64_t piece = std::min(end - copied, kCopiedPiece);
-      sink.write(text.substr(copied, piece));
+      write(text.substr(copied, piece));
       copied += piece;
       if (copied < released + kCopiedPiece) continue;
-      if (sink.release) sink.release({released, copied});
+      if (release) release({released, copied});
       released = copied;
     }
   };
   for (const Edit& edit : edits) {
     copy_up_to(edit.offset);
-    sink.write(edit.text);
-    if (edit.generated != 0) sink.generate(edit);
+    write(edit.added.text);
+    if (edit.added.generate) edit.added.generate(write);
     copied += edit.removed;
   }
   copy_up_to(text.size());

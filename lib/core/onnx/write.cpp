@@ -78,8 +78,7 @@ File::Release release_of(const MappedFile& file) {
 }
 
 void write_edited(const MappedFile& file, const std::vector<Edit>& edits, OutputFile& output) {
-  write_rewritten(file.bytes(), edits,
-                  {.write = [&](std::string_view text) { output.write(text); }, .release = release_of(file)});
+  write_rewritten(file.bytes(), edits, output.writer(), release_of(file));
   output.commit();
 }
 

@@ -21,6 +21,9 @@ class OutputFile {
   ~OutputFile();
 
   void write(std::string_view bytes);
+  Write writer() {
+    return [this](std::string_view bytes) { write(bytes); };
+  }
   std::uint64_t size() const { return size_; }
   void commit();
 

@@ -87,10 +87,8 @@ class JsonField {
   std::string text(std::string_view key) const;
   std::optional<double> number(std::string_view key) const;
   std::optional<std::int64_t> integer(std::string_view key) const;
-  std::int64_t count(std::string_view key, std::int64_t least = 0) const;  // `least` if it is missing
   std::vector<std::string> texts(std::string_view key) const;
   Settings settings(std::string_view key) const;  // ignores members that are arrays or objects
-  std::optional<JsonField> object(std::string_view key) const;
   // A required member.
   std::vector<JsonField> array(std::string_view key) const;
 
