@@ -1,6 +1,5 @@
 #include "pagoda/base/json_writer.h"
 
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -82,14 +81,7 @@ JsonWriter& JsonWriter::value(double number) {
 }
 
 JsonWriter& JsonWriter::value(const Setting& setting) {
-  std::visit(
-      [this](const auto& content) {
-        if constexpr (std::is_same_v<decltype(content), const std::monostate&>)
-          null();
-        else
-          value(content);
-      },
-      setting);
+  std::visit([this](const auto& content) { value(content); }, setting);
   return *this;
 }
 
@@ -103,9 +95,7 @@ JsonWriter& JsonWriter::value(const JsonValue& tree) {
   std::visit(
       [this](const auto& content) {
         using Content = std::decay_t<decltype(content)>;
-        if constexpr (std::is_same_v<Content, std::monostate>) {
-          null();
-        } else if constexpr (std::is_same_v<Content, JsonValue::Array>) {
+        if constexpr (std::is_same_v<Content, JsonValue::Array>) {
           begin_array(Layout::Compact);
           for (const JsonValue& element : content) value(element);
           end_array();
@@ -123,13 +113,7 @@ JsonWriter& JsonWriter::value(const JsonValue& tree) {
 
 namespace {
 
-// Characters that need no escape.
-constexpr std::array<bool, 256> kAsItIs = [] {
-  std::array<bool, 256> table{};
-  for (std::size_t c = 0x20; c < 0x7F; ++c) table[c] = c != '"' && c != '\\';
-  return table;
-}();
-constexpr bool is_as_it_is(char c) { return kAsItIs[static_cast<unsigned char>(c)]; }
+bool needs_no_escape(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
 
 // Whether all eight characters need no escape. In a byte with its high bit off, adding 0x80 − n sets that bit for
 // values from n on; a byte that equals c is zero in the difference from c.
@@ -148,7 +132,7 @@ std::size_t plain_length(std::string_view text, std::size_t begin) {
     std::memcpy(&eight, text.data() + i, sizeof eight);
     if (!are_as_they_are(eight)) break;
   }
-  while (i < text.size() && is_as_it_is(text[i])) ++i;
+  while (i < text.size() && needs_no_escape(text[i])) ++i;
   return i - begin;
 }
 

@@ -44,7 +44,9 @@ std::size_t columns_of(char32_t code_point) {
   return in(std::begin(kWide), std::end(kWide), code_point) ? 2 : 1;
 }
 
-constexpr std::array<std::string_view, 7> kPrefixes = {"", "k", "M", "G", "T", "P", "E"};
+constexpr std::array<std::string_view, 17> kPrefixes = {"y", "z", "a", "f", "p", "n", "µ", "m", "",
+                                                        "k", "M", "G", "T", "P", "E", "Z", "Y"};
+constexpr std::size_t kNoPrefix = 8;
 
 // The width of each column; 0 for columns left out because they are empty or do not fit.
 std::vector<std::size_t> fit(const Grid& grid, std::size_t width) {
@@ -197,20 +199,18 @@ std::string si(Int value, std::string_view unit) {
     ++exponent;
   }
   std::string digits = to_string(magnitude);
-  std::size_t prefix = (exponent + digits.size() - 1) / 3;
-  prefix = std::min(prefix, kPrefixes.size() - 1);
+  constexpr std::size_t kExa = 6;
+  const std::size_t prefix = std::min((exponent + digits.size() - 1) / 3, kExa);
   const std::size_t whole = exponent + digits.size() - 3 * prefix;
   if (prefix > 0) {
     if (whole < digits.size()) digits.insert(whole, 1, '.');
     if (whole > digits.size()) digits.append(whole - digits.size(), '0');
   }
-  const std::string suffix = cat(kPrefixes[prefix], unit);
+  const std::string suffix = cat(kPrefixes[kNoPrefix + prefix], unit);
   return cat(negative ? "-" : "", digits, suffix.empty() ? "" : " ", suffix);
 }
 
 std::string si_text(double value, std::string_view unit, const SiStyle& style) {
-  constexpr std::array<std::string_view, 17> kAll = {"y", "z", "a", "f", "p", "n", "µ", "m", "",
-                                                     "k", "M", "G", "T", "P", "E", "Z", "Y"};
   int power = style.least;
   double shown = value / std::pow(1000, power);
   const double next = 1000 - std::pow(10, 3 - style.digits) / 2;  // values from here on round to 1000
@@ -220,7 +220,8 @@ std::string si_text(double value, std::string_view unit, const SiStyle& style) {
     text.erase(text.find_last_not_of('0') + 1);
     if (text.back() == '.') text.pop_back();
   }
-  const std::string suffix = cat(value == 0 ? "" : *std::next(std::begin(kAll), power + 8), unit);
+  const std::string suffix =
+      cat(value == 0 ? "" : *std::next(std::begin(kPrefixes), power + std::ptrdiff_t{kNoPrefix}), unit);
   return cat(text, suffix.empty() ? "" : " ", suffix);
 }
 

@@ -212,9 +212,7 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options, const std::v
   analysis.totals.params = walker.params();
   analysis.totals.param_bytes = walker.param_bytes();
   analysis.totals.at_load = walker.at_load();
-  for (Session::TakenForEqual& taken : session.taken_for_equal)
-    analysis.requirements.push_back(
-        {std::move(taken.size), std::move(taken.other), taken.or_one, std::move(taken.node)});
+  analysis.requirements = std::move(session.taken_for_equal);
   for (const ValueId input : graph.inputs)
     analysis.inputs.push_back({graph.value(input).name, result.values[index(input)].type});
   for (std::size_t i = 0; i < graph.outputs.size(); ++i)

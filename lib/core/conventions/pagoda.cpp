@@ -74,14 +74,6 @@ PagodaCount count_matmul(const PagodaNode& op) {
                op.batch * element_count(op.input()) + op.elements());
 }
 
-// 1 per element; two reads and a write, even for a scalar operand.
-PagodaCount count_binary(const PagodaNode& op) { return count(op.elements(), 0, 3 * op.elements()); }
-
-template <int kFlopsPerElement>
-PagodaCount count_unary(const PagodaNode& op) {
-  return count(kFlopsPerElement * op.elements(), 0, 2 * op.elements());
-}
-
 // 2 per element; two parameters per channel.
 PagodaCount count_batch_norm(const PagodaNode& op) {
   return count(2 * op.elements(), 2 * at(op.output, 1), 2 * op.elements());
@@ -104,11 +96,6 @@ PagodaCount count_global_average_pool(const PagodaNode& op) {
   return count(outputs * pixels, 0, op.batch * at(op.input(), 1) * pixels + outputs);
 }
 
-// Counts bytes even where nothing moves.
-PagodaCount count_copy(const PagodaNode& op) {
-  return count(0, 0, op.batch * element_count(op.input()) + op.elements());
-}
-
 PagodaCount count_concat(const PagodaNode& op) {
   Dim inputs = 0;
   int known = 0;
@@ -119,8 +106,6 @@ PagodaCount count_concat(const PagodaNode& op) {
   }
   return known < 2 ? PagodaCount{} : count(0, 0, inputs + op.elements());
 }
-
-PagodaCount count_constant_of_shape(const PagodaNode& op) { return count(0, 0, op.elements()); }
 
 // Input read as [batch, sequence, I], the sequence always 8 steps, a multiply-accumulate is one FLOP, `batch` has no
 // effect, one direction. Per step and sample: 4·I·H + 4·H·H + 4·H additions, 3·4·H sigmoids, 5·H tanh, 3·H products.
@@ -135,38 +120,46 @@ PagodaCount count_lstm(const PagodaNode& op) {
 }
 
 struct PagodaRule {
-  std::string_view op_type;  // in any domain
-  PagodaCount (*count)(const PagodaNode&);
+  std::string_view op_type;                             // in any domain
+  PagodaCount (*special)(const PagodaNode&) = nullptr;  // null: by element, as the numbers say
+  int flops = 0;                                        // per output element
+  int reads = 0, moves = 0;                             // of elements: per input element, per output element
+
+  PagodaCount of(const PagodaNode& op) const {
+    if (special != nullptr) return special(op);
+    const Dim read = reads == 0 ? Dim(0) : reads * op.batch * element_count(op.input());
+    return count(flops * op.elements(), 0, read + moves * op.elements());
+  }
 };
 
 // clang-format off
 constexpr PagodaRule kRules[] = {
-    // op                   count                         elements moved (4 bytes each)
-    {"Add",                 count_binary},             // 3·out
-    {"AveragePool",         count_pool<0>},            // in + out
-    {"BatchNormalization",  count_batch_norm},         // 2·C parameters, 2·out
-    {"Concat",              count_concat},             // Σin + out
-    {"ConstantOfShape",     count_constant_of_shape},  // out
-    {"Conv",                count_conv},               // weight, in + out
-    {"Div",                 count_binary},             // 3·out
-    {"Erf",                 count_unary<8>},           // 2·out
-    {"Flatten",             count_copy},               // in + out
-    {"Gemm",                count_gemm},               // d0·d1, batch·(d0 + d1)
-    {"GlobalAveragePool",   count_global_average_pool},// in + C
-    {"HardSigmoid",         count_unary<4>},           // 2·out
-    {"HardSwish",           count_unary<5>},           // 2·out
-    {"Identity",            count_copy},               // in + out
-    {"LSTM",                count_lstm},               // weights, input, output, two states
-    {"MatMul",              count_matmul},             // K·N, A + out
-    {"MaxPool",             count_pool<1>},            // in + out
-    {"Mul",                 count_binary},             // 3·out
-    {"Relu",                count_unary<1>},           // 2·out
-    {"Sigmoid",             count_unary<4>},           // 2·out
-    {"Softmax",             count_unary<7>},           // 2·out
-    {"Sub",                 count_binary},             // 3·out
-    {"Swish",               count_unary<5>},           // 2·out
-    {"Tanh",                count_unary<5>},           // 2·out
-    {"Transpose",           count_copy},               // in + out
+    // op                   count                   flops  reads  moves  elements moved (4 bytes each)
+    {"Add",                 nullptr,                    1,     0,     3},  // two reads and a write, even of a scalar
+    {"AveragePool",         count_pool<0>},                                // in + out
+    {"BatchNormalization",  count_batch_norm},                             // 2·C parameters, 2·out
+    {"Concat",              count_concat},                                 // Σin + out
+    {"ConstantOfShape",     nullptr,                    0,     0,     1},
+    {"Conv",                count_conv},                                   // weight, in + out
+    {"Div",                 nullptr,                    1,     0,     3},
+    {"Erf",                 nullptr,                    8,     0,     2},
+    {"Flatten",             nullptr,                    0,     1,     1},  // counted even where nothing moves
+    {"Gemm",                count_gemm},                                   // d0·d1, batch·(d0 + d1)
+    {"GlobalAveragePool",   count_global_average_pool},                    // in + C
+    {"HardSigmoid",         nullptr,                    4,     0,     2},
+    {"HardSwish",           nullptr,                    5,     0,     2},
+    {"Identity",            nullptr,                    0,     1,     1},
+    {"LSTM",                count_lstm},                                   // weights, input, output, two states
+    {"MatMul",              count_matmul},                                 // K·N, A + out
+    {"MaxPool",             count_pool<1>},                                // in + out
+    {"Mul",                 nullptr,                    1,     0,     3},
+    {"Relu",                nullptr,                    1,     0,     2},
+    {"Sigmoid",             nullptr,                    4,     0,     2},
+    {"Softmax",             nullptr,                    7,     0,     2},
+    {"Sub",                 nullptr,                    1,     0,     3},
+    {"Swish",               nullptr,                    5,     0,     2},
+    {"Tanh",                nullptr,                    5,     0,     2},
+    {"Transpose",           nullptr,                    0,     1,     1},
 };
 // clang-format on
 
@@ -202,7 +195,7 @@ PagodaCount count_node(const Graph& graph, const Analysis& analysis, const Node&
     if (initializer >= 0)
       if (const auto& shape = graph.initializers[initializer].type.shape) op.weight = known_sizes(*shape);
   }
-  return rule->count(op);
+  return rule->of(op);
 }
 
 }  // namespace

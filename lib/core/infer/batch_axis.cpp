@@ -46,13 +46,10 @@ class Tracer {
   }
 
   void find_producers(const Graph& graph) {
-    producer_.resize(graph.values.size(), nullptr);
+    producer_ = producers_of(graph);
     input_.resize(graph.values.size());
     is_seen_.resize(graph.values.size(), false);
     for (std::size_t i = 0; i < graph.inputs.size(); ++i) input_[index(graph.inputs[i])] = i;
-    for (const Node& node : graph.nodes)
-      for (const ValueId output : node.outputs)
-        if (output != kAbsent) producer_[index(output)] = &node;
   }
 
   bool is_stored(ValueId id) const { return id != kAbsent && graph_.is_stored(id); }
@@ -88,15 +85,15 @@ class Tracer {
         axes_[*input] = axis;
         return;
       }
-      const Node* node = producer_[index(id)];
-      const auto next = node == nullptr ? std::nullopt : behind(*node, axis);
+      const std::int32_t node = producer_[index(id)];
+      const auto next = node < 0 ? std::nullopt : behind(graph_.nodes[index(node)], axis);
       if (!next) return;
       std::tie(id, axis) = *next;
     }
   }
 
   const Graph& graph_;
-  std::vector<const Node*> producer_;              // by ValueId; empty as long as no node is recurrent
+  std::vector<std::int32_t> producer_;             // by ValueId; empty as long as no node is recurrent
   std::vector<std::optional<std::size_t>> input_;  // by ValueId: its index among the inputs
   std::vector<bool> is_seen_;
   std::vector<std::optional<Axis>> axes_;

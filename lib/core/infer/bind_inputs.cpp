@@ -260,11 +260,9 @@ class Binder {
     std::optional<std::int64_t> from;
     for (std::size_t i = 0; i < bound_.types.size(); ++i)
       if (!from && batch_axes_[i]) from = (*bound_.types[i].shape)[*batch_axes_[i]].value64();
-    for (const TensorType& type : bound_.types)
-      if (!from && is_data(type) && type.shape->size() > 1) from = type.shape->front().value64();
-    if (!from)
+    for (const std::size_t least_rank : {2, 1})
       for (const TensorType& type : bound_.types)
-        if (!from && is_data(type)) from = type.shape->front().value64();
+        if (!from && is_data(type) && type.shape->size() >= least_rank) from = type.shape->front().value64();
     if (!from || *from == 0) {
       bound_.diagnostics.push_back({Severity::Warning, "", "`batch` has no effect: no input has a batch dim"});
       return;

@@ -128,8 +128,8 @@ std::string Filling::piece(std::uint64_t begin, std::uint64_t end) const {
   return out;
 }
 
-void Filling::write(const Write& write) const {
-  for (std::uint64_t i = 0; i < elements; i += kPiece) write(piece(i, std::min(i + kPiece, elements)));
+void Filling::write(const Write& out) const {
+  for (std::uint64_t i = 0; i < elements; i += kPiece) out(piece(i, std::min(i + kPiece, elements)));
 }
 
 namespace {

@@ -36,7 +36,7 @@ struct Filling {
   // data.
   static constexpr std::uint64_t kPiece = std::uint64_t{1} << 16;
   std::string piece(std::uint64_t begin, std::uint64_t end) const;
-  void write(const Write& write) const;  // all of it
+  void write(const Write& out) const;  // all of it
 };
 
 }  // namespace pagoda::inline core::wire

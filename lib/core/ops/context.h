@@ -63,12 +63,7 @@ class Session {
   // Records that a symbol, broadcast with a constant above 1, is that constant or 1.
   void one_or(const Dim& symbol, const Dim& constant, const Name& node);
   // Equalities that unify() and one_or() assumed but could not prove, except those of nodes that may not run.
-  struct TakenForEqual {  // becomes a Requirement of the Analysis
-    Dim size, other;
-    bool or_one = false;
-    std::string node;
-  };
-  std::vector<TakenForEqual> taken_for_equal;
+  std::vector<Requirement> taken_for_equal;
   int undecided = 0;  // nested branches being walked whose condition is unknown
   // While it lives, one branch of a condition on sizes is walked: equalities found in it hold in it alone.
   class Branch {

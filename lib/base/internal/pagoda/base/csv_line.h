@@ -21,9 +21,10 @@ class CsvLine {
   CsvLine& add(std::string_view text);
   // Text from the model file. A quote is prepended if a spreadsheet would run it as a formula.
   CsvLine& name(std::string_view text);
-  CsvLine& add(const char* text) { return add(std::string_view(text)); }
-  CsvLine& add(const std::string& text) { return add(std::string_view(text)); }
-  CsvLine& add(const Name& text) { return add(text.view()); }
+  template <std::convertible_to<std::string_view> Text>
+  CsvLine& add(const Text& text) {
+    return add(std::string_view(text));
+  }
   CsvLine& add(Int number) { return add(to_string(number)); }
   CsvLine& add(double value);
   template <std::integral Integer>

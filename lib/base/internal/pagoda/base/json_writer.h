@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -48,9 +49,10 @@ class JsonWriter {
 
   // Invalid UTF-8 becomes U+FFFD.
   JsonWriter& value(std::string_view text);
-  JsonWriter& value(const char* text) { return value(std::string_view(text)); }
-  JsonWriter& value(const std::string& text) { return value(std::string_view(text)); }
-  JsonWriter& value(const Name& text) { return value(text.view()); }
+  template <std::convertible_to<std::string_view> Text>
+  JsonWriter& value(const Text& text) {
+    return value(std::string_view(text));
+  }
   JsonWriter& value(Int number);
   template <typename Integer>
   requires(std::is_integral_v<Integer> && !std::is_same_v<Integer, bool>) JsonWriter& value(Integer number) {
@@ -59,6 +61,7 @@ class JsonWriter {
   JsonWriter& value(bool truth) { return raw(truth ? "true" : "false"); }
   JsonWriter& value(double number);  // a decimal that reads back exactly; null if not finite
   JsonWriter& null() { return raw("null"); }
+  JsonWriter& value(std::monostate) { return null(); }
   JsonWriter& value(const Setting& setting);
   JsonWriter& value(const Settings& settings, Layout layout = Layout::Line);
   JsonWriter& value(const JsonValue& tree);

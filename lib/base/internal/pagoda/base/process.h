@@ -95,8 +95,8 @@ struct Output {
 // Runs the program to its end. Captures `out`, and `err` if it is a pipe; `in` must not be a pipe. Throws CannotStart.
 Output run_and_capture(const std::vector<std::string>& words, ProcessOptions options = {});
 
-// Runs `ask` in a copy of this process and returns the bytes that it writes to the given descriptor: a crash or a hang loses only
-// the answer. Throws CannotStart.
+// Runs `ask` in a copy of this process and returns the bytes that it writes to the given descriptor: a crash or a hang
+// loses only the answer. Throws CannotStart.
 Output ask_in_child(const std::function<int(int to)>& ask, double seconds);
 
 }  // namespace pagoda::base

@@ -39,7 +39,7 @@ struct AnalyzeOptions {
   std::size_t max_inlined_rows = 50'000;  // most rows from function bodies; a call beyond it stays one row
 };
 
-// An output of a reported node.
+// A value that a node or the model reads or writes.
 struct OutputInfo {
   Name name;
   TensorType type;
@@ -77,25 +77,14 @@ struct Totals {
   OpCost at_load;  // of nodes that compute on stored tensors only: done once, in no other total
 };
 
-struct InputInfo {
-  Name name;
-  TensorType type;
-};
-
-// Two sizes that an operator requires to be equal, which depends on the bound sizes: where they differ, the formulas do
-// not hold.
-struct Requirement {
-  Dim size, other;
-  bool or_one = false;  // broadcast: either size may also be 1
-  std::string node;
-};
+using InputInfo = OutputInfo;
 
 struct Analysis {
-  std::vector<InputInfo> inputs;                   // as bound
-  std::vector<InputInfo> outputs;                  // of the main graph
-  std::vector<TensorType> types;                   // by ValueId of the main graph
-  std::vector<base::Boxed<TensorValue>> values;    // small values that are known, by ValueId of the main graph
-  std::vector<NodeReport> nodes;                   // in execution order
+  std::vector<InputInfo> inputs;                 // as bound
+  std::vector<InputInfo> outputs;                // of the main graph
+  std::vector<TensorType> types;                 // by ValueId of the main graph
+  std::vector<base::Boxed<TensorValue>> values;  // small values that are known, by ValueId of the main graph
+  std::vector<NodeReport> nodes;                 // in execution order
   Totals totals;
   std::vector<Symbol> symbols;                 // sizes that no input names
   std::vector<std::string> free_dims;          // input dims left unbound, sorted

@@ -54,6 +54,14 @@ struct Symbol {
   std::optional<Dim> upper;  // its upper bound, where known
 };
 
+// Two sizes that an operator requires to be equal, which depends on the bound sizes: where they differ, the formulas do
+// not hold.
+struct Requirement {
+  Dim size, other;
+  bool or_one = false;  // broadcast: either size may also be 1
+  std::string node;
+};
+
 // Input sizes that the file fixes and the caller changes. They are symbols while the graph is walked, so that numbers
 // the exporter derived from them can be updated. Every formula over them has an exported size.
 struct FixedSizes {
