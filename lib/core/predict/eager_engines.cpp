@@ -4,8 +4,8 @@
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/eager.h"
-#include "predict/engines.h"
 #include "pagoda/core/launch_queue.h"
+#include "predict/engines.h"
 #include "predict/merged_branches.h"
 
 namespace pagoda::inline core {

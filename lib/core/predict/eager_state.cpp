@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "predict/links.h"
-#include "predict/names.h"
+#include "predict/graph_facts.h"
 
 namespace pagoda::inline core {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "predict/links.h"
+#include "predict/graph_facts.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -19,25 +19,23 @@ struct BranchSum {
   bool has_norm = false;    // of the source itself
 };
 
-class BranchFinder {
+class BranchFinder : Links {
  public:
   BranchFinder(const Model& model, const Analysis& analysis)
-      : graph_(model.main()),
-        analysis_(analysis),
-        constant_(constants_by_mark(graph_, analysis, {Mark::Folded})),
-        links_(graph_),
-        forms_(graph_.values.size()),
-        is_claimed_(graph_.nodes.size(), false) {}
+      : Links(model.main(), analysis),
+        constant_(constants_by_mark(graph(), analysis, {Mark::Folded})),
+        forms_(graph().values.size()),
+        is_claimed_(graph().nodes.size(), false) {}
 
   std::vector<MergedBranches> run() {
-    for (const Node& node : graph_.nodes)
-      if (!node.outputs.empty()) follow(node.output(0), links_.id(node));
+    for (const Node& node : graph().nodes)
+      if (!node.outputs.empty()) follow(node.output(0), id(node));
     std::vector<MergedBranches> found;
-    for (std::size_t n = graph_.nodes.size(); n-- > 0;) {
-      if (is_claimed_[n] || graph_.nodes[n].outputs.empty()) continue;
+    for (std::size_t n = graph().nodes.size(); n-- > 0;) {
+      if (is_claimed_[n] || graph().nodes[n].outputs.empty()) continue;
       const auto root = static_cast<std::int32_t>(n);
       const BranchSum* best = nullptr;
-      for (const auto& [source, sum] : forms_[index(graph_.nodes[n].output(0))])
+      for (const auto& [source, sum] : forms_[index(graph().nodes[n].output(0))])
         if (is_merged(sum) && (best == nullptr || sum.parts.size() > best->parts.size()) && is_closed(sum, root))
           best = &sum;
       if (best == nullptr) continue;
@@ -59,17 +57,17 @@ class BranchFinder {
     return std::all_of(sum.parts.begin(), sum.parts.end(), [&](std::int32_t part) {
       if (is_claimed_[index(part)]) return false;
       if (part == root) return true;
-      const ValueId result = graph_.node(part).output(0);
-      const auto& readers = links_.readers(result);
-      return !links_.is_output(result) && std::all_of(readers.begin(), readers.end(), [&](std::int32_t reader) {
+      const ValueId result = graph().node(part).output(0);
+      const auto& read_by = readers(result);
+      return !is_output(result) && std::all_of(read_by.begin(), read_by.end(), [&](std::int32_t reader) {
         return std::find(sum.parts.begin(), sum.parts.end(), reader) != sum.parts.end();
       });
     });
   }
 
   bool is_image(ValueId value) const {
-    const Shape* shape = shape_of(analysis_, value);
-    return shape != nullptr && shape->size() == 4;
+    const Shape* known = shape(value);
+    return known != nullptr && known->size() == 4;
   }
   bool is_constant(ValueId value) const { return value == kAbsent || constant_[index(value)]; }
 
@@ -81,7 +79,7 @@ class BranchFinder {
   }
 
   void follow(ValueId result, std::int32_t id) {
-    const Node& node = graph_.node(id);
+    const Node& node = graph().node(id);
     if (!is_image(result) || node.inputs.empty() || is_constant(result) || !node.domain.empty()) return;
     Forms& forms = forms_[index(result)];
     const base::Name& op = node.op_type;
@@ -110,7 +108,7 @@ class BranchFinder {
     if (const auto* dilations = node.integers("dilations"); dilations != nullptr)
       if (std::any_of(dilations->begin(), dilations->end(), [](auto size) { return size != 1; })) return std::nullopt;
     BranchSum sum{.parts = {id}, .convolution = id, .convolutions = 1};
-    const Shape& weight = *analysis_.types[index(node.input(1))].shape;
+    const Shape& weight = *shape(node.input(1));
     if (!weight[2].is_constant() || !weight[3].is_constant()) return std::nullopt;
     sum.window = static_cast<std::int64_t>(weight[2].evaluate({})) * static_cast<std::int64_t>(weight[3].evaluate({}));
     const auto* strides = node.integers("strides");
@@ -142,10 +140,7 @@ class BranchFinder {
     }
   }
 
-  const Graph& graph_;
-  const Analysis& analysis_;
   std::vector<bool> constant_;
-  const Links links_;
   std::vector<Forms> forms_;
   std::vector<bool> is_claimed_;
 };

@@ -5,9 +5,8 @@
 #include <iterator>
 
 #include "predict/gpu_products.h"
-#include "predict/names.h"
+#include "predict/graph_facts.h"
 #include "predict/ort_provider.h"
-#include "predict/tensors.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -44,10 +43,9 @@ constexpr KernelClass kCudaClasses[] = {
 // clang-format on
 static_assert(std::size(kCudaClasses) == kOrtKernelClasses);
 
-class CudaLowering {
+class CudaLowering : Tensors {
  public:
-  CudaLowering(const Model& model, const Analysis& analysis)
-      : graph_(model.main()), analysis_(analysis), tensors_(analysis) {}
+  CudaLowering(const Model& model, const Analysis& analysis) : Tensors(model.main(), analysis) {}
 
   EagerKernels run(const OrtKernels& optimized) {
     result_.unknown_rows = optimized.unknown_rows;
@@ -62,8 +60,8 @@ class CudaLowering {
   }
 
   void lower(const OrtKernel& kernel) {
-    const NodeReport& row = analysis_.nodes[static_cast<std::size_t>(kernel.row)];
-    const Node* node = row.graph == 0 ? &graph_.node(row.node) : nullptr;  // null: of a body
+    const NodeReport& row = analysis().nodes[static_cast<std::size_t>(kernel.row)];
+    const Node* node = row.graph == 0 ? &graph().node(row.node) : nullptr;  // null: of a body
     if (is_of_integers(kernel.kind)) ++result_.unknown_rows;
     if (runs_on_host(kernel, row, node)) return launch({.on_host = true}, kernel.row);
     KernelLaunch launched{.kind = class_of(kernel.kind, node), .bytes = kernel.bytes + kernel.weight_bytes};
@@ -88,7 +86,7 @@ class CudaLowering {
         break;
       case KernelClass::MaxPool:
       case KernelClass::AveragePool:
-        launched.macs = element_count(integers(*node, "kernel_shape")) * tensors_.elements(node->output(0));
+        launched.macs = element_count(integers(*node, "kernel_shape")) * elements(node->output(0));
         break;
       default:
         break;
@@ -99,7 +97,7 @@ class CudaLowering {
     if (launched.is_inside)
       launch({.kind = KernelClass::PointwiseBroadcast, .bytes = kFloatBytes * kernel.rows * kernel.width}, kernel.row);
     launch(launched, kernel.row);
-    const double result = node == nullptr ? 0 : kFloatBytes * tensors_.elements(node->output(0));
+    const double result = node == nullptr ? 0 : kFloatBytes * elements(node->output(0));
     const auto after = [&](KernelClass kind, double bytes) {
       launch({.kind = kind, .bytes = bytes, .is_inside = true}, kernel.row);
     };
@@ -113,19 +111,19 @@ class CudaLowering {
   // The provider leaves sizes and what is computed of them to the CPU (GetCpuPreferredNodes).
   bool runs_on_host(const OrtKernel& kernel, const NodeReport& row, const Node* node) const {
     if (node == nullptr || kernel.bytes + kernel.weight_bytes >= kFewBytes) return false;
-    return row.cost.mark == Mark::Host || !is_float(analysis_.types[index(node->output(0))].element);
+    return row.cost.mark == Mark::Host || !is_float(type(node->output(0)));
   }
 
   // Attention of short sequences in float32 runs step by step (attention_impl.cu; fused kernels begin at 256 rows): the
   // projection of com.microsoft.Attention, its bias with a transpose, scores, softmax, values, a transpose back.
   bool launch_steps(const Node& node, const OrtKernel& kernel) {
-    const Sizes x = tensors_.sizes(node.input(0));
+    const Sizes x = sizes(node.input(0));
     const double heads = static_cast<double>(node.integer("num_heads", 0));
     if (x.size() != 3 || heads <= 0 || x[1] >= kFusedRows) return false;
     const bool projects = node.op_type == "Attention";
     const double batch = static_cast<double>(x[0]), rows = static_cast<double>(x[1]), depth = static_cast<double>(x[2]);
-    const double hidden = tensors_.row_width(node.output(0)), head = hidden / heads;
-    const double keys = projects ? rows : tensors_.number_at(node.input(1), 1);
+    const double hidden = row_width(node.output(0)), head = hidden / heads;
+    const double keys = projects ? rows : number_at(node.input(1), 1);
     if (hidden <= 0 || keys <= 0) return false;
     const double queries = kFloatBytes * batch * rows * hidden, values = kFloatBytes * batch * keys * hidden;
     const double scores = kFloatBytes * batch * heads * rows * keys;
@@ -136,7 +134,7 @@ class CudaLowering {
     };
     std::vector<KernelLaunch> steps;
     if (projects) {
-      const double width = tensors_.row_width(node.input(1));
+      const double width = row_width(node.input(1));
       steps.push_back({.kind = KernelClass::Linear,
                        .macs = batch * rows * depth * width,
                        .bytes = kFloatBytes * (batch * rows * (depth + width) + depth * width),
@@ -160,19 +158,19 @@ class CudaLowering {
   // From the result [batch, heads, rows, size of a head], or [batch, rows, heads × size]. As many keys as rows.
   void set_attention(KernelLaunch& kernel, const Node& node) const {
     const ValueId result = node.output(0);
-    const bool has_heads = tensors_.sizes(result).size() == 4;
-    const double rows = tensors_.number_at(result, has_heads ? 2 : 1), batch = tensors_.number_at(result, 0);
+    const bool has_heads = sizes(result).size() == 4;
+    const double rows = number_at(result, has_heads ? 2 : 1), batch = number_at(result, 0);
     const double heads =
-        batch * (has_heads ? tensors_.number_at(result, 1)
+        batch * (has_heads ? number_at(result, 1)
                            : static_cast<double>(std::max<std::int64_t>(node.integer("num_heads", 1), 1)));
     kernel.rows = heads * rows;
-    kernel.width = kernel.rows > 0 ? tensors_.elements(result) / kernel.rows : 0;
+    kernel.width = kernel.rows > 0 ? elements(result) / kernel.rows : 0;
     kernel.depth = rows;
     kernel.tiles = heads * std::ceil(rows / 64);
   }
 
   KernelClass conv_class_of(const Node& node) const {
-    const Sizes input = tensors_.sizes(node.input(0)), weight = tensors_.sizes(node.input(1));
+    const Sizes input = sizes(node.input(0)), weight = sizes(node.input(1));
     if (input.size() < 3 || weight.size() != input.size()) return KernelClass::Conv;
     return conv_class(node, input, weight);
   }
@@ -200,9 +198,6 @@ class CudaLowering {
 
   static constexpr std::string_view kNormsOfChannels[] = {"GroupNorm", "GroupNormalization", "InstanceNormalization"};
 
-  const Graph& graph_;
-  const Analysis& analysis_;
-  const Tensors tensors_;
   EagerKernels result_;
 };
 

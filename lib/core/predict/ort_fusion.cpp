@@ -1,20 +1,14 @@
 // Lowers a graph to the kernels of ONNX Runtime, version 1.31, at its highest level of optimisation, on its CPU
-// provider or another: which nodes become one kernel. Its fusions and reorders (ort_layouts.h) follow the optimised
+// provider or another: which nodes become one kernel. Its fusions and reorders (ort_layouts.cpp) follow the optimised
 // graphs and profiles of models/skeletons.
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "pagoda/core/memory.h"
-#include "pagoda/core/onnxruntime.h"
-#include "predict/names.h"
-#include "predict/ort_classes.h"
-#include "predict/ort_integers.h"
-#include "predict/ort_layouts.h"
-#include "predict/ort_loading.h"
+#include "predict/ort_graph.h"
 #include "predict/ort_provider.h"
 #include "predict/pytorch_idioms.h"
-#include "predict/tensors.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -30,35 +24,31 @@ class OrtLowering : OrtLayouts {
  public:
   OrtLowering(const Model& model, const Analysis& analysis, const OrtProvider& provider)
       : OrtLayouts(model.main(), analysis),
-        graph_(model.main()),
-        analysis_(analysis),
         provider_(provider),
         block_(provider.channel_block),
         idioms_(find_idioms(model, analysis)),
-        links_(graph_),
-        loading_(model, analysis, links_),
+        row_of_(rows_of_nodes(graph(), analysis)),
+        loading_(model, *this),
         constant_(loading_.constants()),
-        integers_(graph_, analysis, links_),
-        classes_(graph_, analysis, links_),
-        row_of_(rows_of_nodes(graph_, analysis)) {
+        integers_(*this, row_of_) {
     for (const Idiom& idiom : idioms_)
       if (idiom.call == Call::LayerNorm) normed_.insert(idiom.operands[0]);
-    for (const Node& node : graph_.nodes)
+    for (const Node& node : graph().nodes)
       if (integers_.runs_each_time(node)) constant_[index(node.output(0))] = false;
   }
 
   OrtKernels run() {
-    for (std::size_t i = 0; i < analysis_.nodes.size(); ++i) {
+    for (std::size_t i = 0; i < analysis().nodes.size(); ++i) {
       at_row(static_cast<std::int32_t>(i));
-      const NodeReport& row = analysis_.nodes[i];
+      const NodeReport& row = analysis().nodes[i];
       result_.unknown_rows += row.unmodelled_inside + (row.cost.mark == Mark::Unmodelled ? 1 : 0);
       if (row.graph != 0) {
         if (row.cost.mark == Mark::Compute) lower_counted(nullptr, row);
         continue;
       }
-      lower_row(graph_.node(row.node), row);
+      lower_row(graph().node(row.node), row);
     }
-    for (const ValueId output : graph_.outputs) want_plain(output);
+    for (const ValueId output : graph().outputs) want_plain(output);
     result_.weight_bytes = loading_.read_weight_bytes();
     result_.kernels = take();
     return std::move(result_);
@@ -141,8 +131,8 @@ class OrtLowering : OrtLayouts {
         return launch(OrtKernelClass::Reduce, operand);
       }
       case Call::Attention: {  // scaled products, a mask and a softmax
-        const Node& scores = graph_.node(idiom.products[0]);
-        const Node& values = graph_.node(idiom.products[1]);
+        const Node& scores = graph().node(idiom.products[0]);
+        const Node& values = graph().node(idiom.products[1]);
         lower_product(scores.input(0), scores.input(1), scores.output(0), *row_of_[index(idiom.products[0])]);
         if (idiom.mask != kAbsent)
           launch(OrtKernelClass::PointwiseBroadcast, 2 * bytes(scores.output(0)) + bytes(idiom.mask));
@@ -154,23 +144,23 @@ class OrtLowering : OrtLayouts {
   }
 
   bool is_logistic(const Idiom& idiom) const {
-    const auto& readers = links_.readers(idiom.operands[0]);
-    return std::any_of(readers.begin(), readers.end(), [&](std::int32_t reader) {
-      const base::Name& op = graph_.node(reader).op_type;
+    const auto& read_by = readers(idiom.operands[0]);
+    return std::any_of(read_by.begin(), read_by.end(), [&](std::int32_t reader) {
+      const base::Name& op = graph().node(reader).op_type;
       return op == "Sigmoid" || op == "Tanh";
     });
   }
 
   // Whether the activation that follows adds the bias, as BiasGelu does.
   bool reads_as_activation(ValueId value) const {
-    return std::any_of(links_.readers(value).begin(), links_.readers(value).end(), [&](std::int32_t reader) {
+    return std::any_of(readers(value).begin(), readers(value).end(), [&](std::int32_t reader) {
       const Idiom& idiom = idioms_[index(reader)];
-      return idiom.call == Call::Part || idiom.call == Call::Activation || graph_.node(reader).op_type == "Gelu";
+      return idiom.call == Call::Part || idiom.call == Call::Activation || graph().node(reader).op_type == "Gelu";
     });
   }
 
   bool is_added_by_norm(ValueId value) const {
-    const Node* next = links_.only_reader(value);
+    const Node* next = only_reader(value);
     return next != nullptr && is_sum_of_norm(*next);
   }
 
@@ -217,13 +207,13 @@ class OrtLowering : OrtLayouts {
   // Fuses the following nodes into the kernel that writes `value`: stored numbers by channel if it is a convolution,
   // the first norm of channels if it is another product, then an activation.
   void join_activation(ValueId value, Folds folds) {
-    while (const Node* next = links_.only_reader(value)) {
+    while (const Node* next = only_reader(value)) {
       const bool is_kept = loading_.kept(*next) == value;
       const bool is_folded = folds == Folds::Channels ? loading_.joins_weights(*next, value)
                                                       : folds == Folds::Norm && next->op_type == "BatchNormalization";
       if (folds == Folds::Channels && joins_sum_and_relu(*next, value)) return;
       if (!is_kept && !is_folded && !provider_.joins(next->op_type, folds == Folds::Channels)) return;
-      joined_.insert(links_.id(*next));
+      joined_.insert(id(*next));
       if (folds == Folds::Channels) {
         OrtKernel& kernel = last_kernel();
         kernel.has_bias |= is_folded;
@@ -240,13 +230,13 @@ class OrtLowering : OrtLayouts {
 
   // Whether the convolution that wrote `value` also adds another tensor and takes the Relu of the sum.
   bool joins_sum_and_relu(const Node& sum, ValueId value) {
-    if (!provider_.joins_sum_and_relu || sum.op_type != "Add" || joined_.contains(links_.id(sum))) return false;
-    const Node* relu = links_.only_reader(sum.output(0));
+    if (!provider_.joins_sum_and_relu || sum.op_type != "Add" || joined_.contains(id(sum))) return false;
+    const Node* relu = only_reader(sum.output(0));
     const ValueId other = sum.input(0) == value ? sum.input(1) : sum.input(0);
     if (relu == nullptr || relu->op_type != "Relu" || sizes(other) != sizes(value)) return false;
     ++last_kernel().sums;
     ++last_kernel().activations;
-    joined_.insert({links_.id(sum), links_.id(*relu)});
+    joined_.insert({id(sum), id(*relu)});
     return true;
   }
 
@@ -277,7 +267,7 @@ class OrtLowering : OrtLayouts {
     const double matrices = has_weight || out->size() < 3 ? 1 : total / (width * number((*out)[out->size() - 2]));
     const bool is_quantized = integers_.multiplies(row.node);
     const double element = shape(right) == nullptr || elements(right) <= 0 ? 4 : bytes(right) / elements(right);
-    const OrtKernelClass kind = is_quantized  ? classes_.of_integers(right)
+    const OrtKernelClass kind = is_quantized  ? ort_class_of_integers(*this, right)
                                 : !has_weight ? OrtKernelClass::ProductBatched
                                 : has_bias    ? OrtKernelClass::ProductBiased
                                               : OrtKernelClass::Product;
@@ -307,27 +297,27 @@ class OrtLowering : OrtLayouts {
     if (row.cost.mark != Mark::Compute || !take_order(node.output(0), shared_order(operands)))
       for (const ValueId input : node.inputs) want_plain(input);
     const auto computed = node.op_type == "AveragePool" ? OrtKernelClass::IntegerPool : OrtKernelClass::Integer;
-    launch(integers_.moves(node) ? classes_.of(&node, row) : computed, number(row.cost.bytes()) / 4);
+    launch(integers_.moves(node) ? ort_class(*this, &node, row) : computed, number(row.cost.bytes()) / 4);
   }
 
   // --- all others ---
 
   // Whether the node is a sum that the norm after it computes itself, as it does if the file states the shapes.
   bool is_sum_of_norm(const Node& node) const {
-    if (node.op_type != "Add" || node.inputs.size() != 2 || links_.is_output(node.output(0))) return false;
+    if (node.op_type != "Add" || node.inputs.size() != 2 || is_output(node.output(0))) return false;
     const ValueId sum = node.output(0);
-    if (!loading_.has_fixed_sizes() && !graph_.value(sum).declared.shape) return false;
+    if (!loading_.has_fixed_sizes() && !graph().value(sum).declared.shape) return false;
     if (sizes(node.input(0)) != sizes(node.input(1)) || sizes(sum).size() != 3) return false;
-    const auto& readers = links_.readers(sum);
-    return !readers.empty() &&
-           std::all_of(readers.begin(), readers.end(), [&](std::int32_t reader) { return is_norm_part(reader, sum); });
+    const auto& read_by = readers(sum);
+    return !read_by.empty() &&
+           std::all_of(read_by.begin(), read_by.end(), [&](std::int32_t reader) { return is_norm_part(reader, sum); });
   }
   bool is_norm_part(std::int32_t id, ValueId operand) const {
-    if (graph_.node(id).op_type == "LayerNormalization") return graph_.node(id).input(0) == operand;
+    if (graph().node(id).op_type == "LayerNormalization") return graph().node(id).input(0) == operand;
     return normed_.contains(operand);
   }
   void launch_norm(ValueId operand, ValueId result) {
-    const Node* from = links_.writing(operand);
+    const Node* from = writing(operand);
     const bool adds = from != nullptr && is_sum_of_norm(*from);
     launch(adds ? OrtKernelClass::SkipNorm : OrtKernelClass::Norm, (adds ? 3 : 2) * bytes(result), row_width(result));
   }
@@ -338,7 +328,7 @@ class OrtLowering : OrtLayouts {
     const ValueId a = node.input(0), b = node.input(1);
     if (!is_in_blocks(a) || !is_in_blocks(b) || sizes(a) != sizes(b)) return false;
     const auto absorbs = [&](ValueId value) {
-      return layout(value) == Layout::Joined && links_.only_reader(value) != nullptr;
+      return layout(value) == Layout::Joined && only_reader(value) != nullptr;
     };
     if (!absorbs(a) && !absorbs(b)) return false;
     set_layout(node.output(0), Layout::Blocks);
@@ -350,7 +340,7 @@ class OrtLowering : OrtLayouts {
   // DequantizeLinear it pools the integers.
   bool pools_blocks(const Node& node) const {
     if (block_ == 0 || (node.op_type != "MaxPool" && node.op_type != "AveragePool")) return false;
-    if (links_.is_written_by(node.input(0), "DequantizeLinear")) return false;
+    if (is_written_by(node.input(0), "DequantizeLinear")) return false;
     const Sizes x = sizes(node.input(0));
     return x.size() == 4 && x[1] % block_ == 0 && is_float32(node.input(0)) && node.output(1) == kAbsent;
   }
@@ -375,11 +365,11 @@ class OrtLowering : OrtLayouts {
     const Sizes before = sizes(input), after = sizes(output);
     if (before.size() < 3 || before.size() != after.size() || before[0] != after[0] || before[1] != after[1])
       return false;
-    const Node* next = links_.only_reader(output);
+    const Node* next = only_reader(output);
     const bool is_read =
         next != nullptr &&
         (next->op_type == "Conv" || (next->op_type == "AveragePool" && next->integer("count_include_pad", 0) == 1));
-    const bool is_zero = node.input(2) == kAbsent || is_all(graph_, analysis_, node.input(2), 0);
+    const bool is_zero = node.input(2) == kAbsent || is_all(graph(), analysis(), node.input(2), 0);
     if (before != after && !(is_read && is_zero)) return false;
     keep_order(input, output);
     return true;
@@ -415,7 +405,7 @@ class OrtLowering : OrtLayouts {
     lower_counted(&node, row);
     // Each reader of a dequantised value has a DequantizeLinear of its own.
     if (node.op_type == "DequantizeLinear")
-      for (std::size_t i = 1; i < links_.readers(node.output(0)).size(); ++i) lower_counted(&node, row);
+      for (std::size_t i = 1; i < readers(node.output(0)).size(); ++i) lower_counted(&node, row);
   }
 
   // Element-wise kernels keep the axis order of their operands if all share one.
@@ -427,7 +417,7 @@ class OrtLowering : OrtLayouts {
     std::vector<ValueId> operands;
     for (const ValueId input : node.inputs) {
       if (input == kAbsent || is_constant(input) || elements(input) <= 1) continue;
-      if (is_pooled && bits(analysis_.types[index(input)].element) != 8) return false;  // runs in blocks
+      if (is_pooled && bits(type(input)) != 8) return false;  // runs in blocks
       operands.push_back(input);
     }
     return take_order(node.output(0), shared_order(operands));
@@ -435,12 +425,12 @@ class OrtLowering : OrtLayouts {
 
   // Lowers a row to its counted work and bytes.
   void lower_counted(const Node* node, const NodeReport& row) {
-    OrtKernel kernel{.kind = classes_.of(node, row)};
+    OrtKernel kernel{.kind = ort_class(*this, node, row)};
     kernel.bytes = number(row.cost.bytes());
     if (node != nullptr)
       for (std::size_t i = 0; i < node->inputs.size(); ++i) {
         const ValueId input = node->inputs[i];
-        if (input == kAbsent || !graph_.is_stored(input) || !row.cost.reads_whole(static_cast<int>(i))) continue;
+        if (input == kAbsent || !graph().is_stored(input) || !row.cost.reads_whole(static_cast<int>(i))) continue;
         const double stored = std::min(bytes(input), kernel.bytes);
         kernel.bytes -= stored;
         kernel.weight_bytes += stored;
@@ -459,22 +449,18 @@ class OrtLowering : OrtLayouts {
     }
     if (kernel.kind == OrtKernelClass::Small) kernel.bytes = kernel.weight_bytes = 0;
     if (kernel.kind == OrtKernelClass::ResizeCubic && provider_.has_cubic_lines)
-      kernel.bytes = classes_.cubic_bytes(*node);
-    if (node != nullptr && !is_product(kernel.kind)) kernel.width = classes_.row_width(kernel.kind, *node);
+      kernel.bytes = cubic_resize_bytes(*this, *node);
+    if (node != nullptr && !is_product(kernel.kind)) kernel.width = ort_row_width(*this, kernel.kind, *node);
     launch(kernel);
   }
 
-  const Graph& graph_;
-  const Analysis& analysis_;
   const OrtProvider& provider_;
   const std::int64_t block_;
   std::vector<Idiom> idioms_;
-  const Links links_;
+  std::vector<const NodeReport*> row_of_;
   const OrtLoading loading_;
   std::vector<bool> constant_;
   const OrtIntegers integers_;
-  const OrtClasses classes_;
-  std::vector<const NodeReport*> row_of_;
   std::set<ValueId> normed_;       // operands of norms that the file writes as several nodes
   std::set<std::int32_t> joined_;  // nodes fused into the kernel before them
   OrtKernels result_;

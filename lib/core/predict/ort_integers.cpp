@@ -1,11 +1,9 @@
 // As ONNX Runtime 1.32 does on x86: qdq_selectors.cc and qdq_rules.cc for Q/DQ pairs, dynamic_quantize_matmul_fusion.cc
 // and matmul_integer_to_float.cc for ranges found at run time; checked against the optimised graphs of files that its
 // quantisers write.
-#include "predict/ort_integers.h"
-
 #include <algorithm>
 
-#include "predict/names.h"
+#include "predict/ort_graph.h"
 #include "predict/ort_provider.h"
 
 namespace pagoda::inline core {
@@ -20,22 +18,20 @@ constexpr std::string_view kMoved[] = {"Flatten", "Gather",  "MaxPool", "Reshape
 
 }  // namespace
 
-OrtIntegers::OrtIntegers(const Graph& graph, const Analysis& analysis, const Links& links)
-    : graph_(graph), analysis_(analysis), links_(links), row_of_(rows_of_nodes(graph, analysis)) {}
-
 bool OrtIntegers::runs_each_time(const Node& node) const {
-  if (node.op_type != "DequantizeLinear" || node.integer("block_size", 0) != 0 || !graph_.is_stored(node.input(0)))
+  if (node.op_type != "DequantizeLinear" || node.integer("block_size", 0) != 0 ||
+      !links_.graph().is_stored(node.input(0)))
     return false;
   const auto& readers = links_.readers(node.output(0));
   return std::any_of(readers.begin(), readers.end(), [&](std::int32_t id) {
-    return row_of_[index(id)] != nullptr && row_of_[index(id)]->cost.macs != Dim(0) && !multiplies(id);
+    return rows_[index(id)] != nullptr && rows_[index(id)]->cost.macs != Dim(0) && !multiplies(id);
   });
 }
 
 bool OrtIntegers::multiplies(std::int32_t id) const {
-  const NodeReport* row = row_of_[index(id)];
+  const NodeReport* row = rows_[index(id)];
   if (row == nullptr || row->dequantized_from == ElementType::Undefined) return false;
-  const Node& node = graph_.node(id);
+  const Node& node = links_.graph().node(id);
   for (const ValueId input : node.inputs)
     if (input != kAbsent && !is_dequantised_constant(input) && !has_kernel(input)) return false;
   const Node* next = links_.only_reader(node.output(0));
@@ -48,7 +44,7 @@ bool OrtIntegers::multiplies(std::int32_t id) const {
 bool OrtIntegers::moves(const Node& node) const { return is_one_of(node.op_type, kMoved); }
 
 bool OrtIntegers::computes(std::int32_t id) const {
-  const Node& node = graph_.node(id);
+  const Node& node = links_.graph().node(id);
   if (!plain_domain(node.domain).empty()) return false;
   const bool is_moved = moves(node);
   if (!is_moved && !is_one_of(node.op_type, kComputed)) return false;
@@ -59,7 +55,7 @@ bool OrtIntegers::computes(std::int32_t id) const {
   return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId output) {
     const Node* next = links_.only_reader(output);
     if (next == nullptr || next->op_type != "QuantizeLinear") return false;
-    if (analysis_.types[index(next->output(0))].element != ElementType::Int8) return true;
+    if (links_.type(next->output(0)) != ElementType::Int8) return true;
     const Node* back = links_.only_reader(next->output(0));
     return back != nullptr && back->op_type == "DequantizeLinear" && has_kernel(back->output(0));
   });
@@ -67,7 +63,7 @@ bool OrtIntegers::computes(std::int32_t id) const {
 
 bool OrtIntegers::is_dequantised_constant(ValueId value) const {
   const Node* from = links_.writing(value);
-  return from == nullptr || (from->op_type == "DequantizeLinear" && graph_.is_stored(from->input(0)));
+  return from == nullptr || (from->op_type == "DequantizeLinear" && links_.graph().is_stored(from->input(0)));
 }
 
 // Kernels of x86 take uint8 activations. The engine turns int8 into uint8, but only between a QuantizeLinear and the
@@ -75,14 +71,14 @@ bool OrtIntegers::is_dequantised_constant(ValueId value) const {
 bool OrtIntegers::has_kernel(ValueId value) const {
   if (!links_.is_written_by(value, "DequantizeLinear")) return true;
   const ValueId narrow = links_.writing(value)->input(0);
-  if (analysis_.types[index(narrow)].element != ElementType::Int8) return true;
+  if (links_.type(narrow) != ElementType::Int8) return true;
   return links_.only_reader(narrow) != nullptr && (links_.is_output(value) || links_.only_reader(value) != nullptr);
 }
 
 bool OrtIntegers::quantises(const Node& node) const {
   std::int32_t from = links_.writer(node.input(0));
-  if (from >= 0 && is_one_of(graph_.node(from).op_type, kJoinedActivations) && !runs(from)) {
-    const std::int32_t before = links_.writer(graph_.node(from).input(0));
+  if (from >= 0 && is_one_of(links_.graph().node(from).op_type, kJoinedActivations) && !runs(from)) {
+    const std::int32_t before = links_.writer(links_.graph().node(from).input(0));
     if (before >= 0 && multiplies(before)) from = before;
   }
   return from >= 0 && runs(from);
@@ -106,8 +102,8 @@ bool OrtIntegers::scales_product(const Node& node) const {
   }
   if (node.op_type != "Add") return true;
   return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {  // a bias
-    const Shape* shape = shape_of(analysis_, input);
-    return shape != nullptr && shape->size() == 1 && graph_.is_stored(input);
+    const Shape* shape = links_.shape(input);
+    return shape != nullptr && shape->size() == 1 && links_.graph().is_stored(input);
   });
 }
 

@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "pagoda/base/enum_names.h"
-#include "pagoda/core/onnxruntime.h"
-#include "predict/strides.h"
+#include "predict/ort_graph.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -202,6 +201,67 @@ OrtKernel product_kernel(OrtKernelClass kind, double matrices, double rows, doub
 
 OrtKernel moving_kernel(OrtKernelClass kind, double bytes, double weight_bytes, double width) {
   return {.kind = kind, .bytes = bytes, .weight_bytes = weight_bytes, .width = width};
+}
+
+namespace {
+
+std::size_t softmax_axis(const Node& node, std::size_t rank) {
+  const std::int64_t axis = node.integer("axis", -1);
+  return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
+}
+
+bool is_broadcast(const Tensors& tensors, const Node& node) {
+  const double full = tensors.elements(node.output(0));
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+    const double count = tensors.elements(input);
+    return count > 1 && count < full;
+  });
+}
+
+// The matrix of 8-bit numbers on the right of a product, a stored one if there is one; kAbsent: none.
+ValueId integer_matrix(const Tensors& tensors, const Node& node) {
+  ValueId matrix = kAbsent;
+  for (const ValueId input : node.inputs) {
+    const Shape* known = tensors.shape(input);
+    if (known == nullptr || known->size() < 2 || bits(tensors.type(input)) != 8) continue;
+    if (matrix == kAbsent || !tensors.graph().is_stored(matrix)) matrix = input;
+  }
+  return matrix;
+}
+
+}  // namespace
+
+OrtKernelClass ort_class_of_integers(const Links& links, ValueId matrix) {
+  if (links.is_written_by(matrix, "DequantizeLinear")) matrix = links.writing(matrix)->input(0);
+  return links.type(matrix) == ElementType::Uint8 ? OrtKernelClass::ProductUnsigned : OrtKernelClass::ProductQuantized;
+}
+
+OrtKernelClass ort_class(const Links& links, const Node* node, const NodeReport& row) {
+  if (node == nullptr) return ort_class_of("", row.facts, false);
+  if (node->op_type == "Resize" && node->text("mode") == "cubic") return OrtKernelClass::ResizeCubic;
+  const Shape* known = links.shape(node->input(0));
+  if (node->op_type == "Softmax" && known != nullptr && !known->empty() &&
+      softmax_axis(*node, known->size()) + 1 != known->size())
+    return OrtKernelClass::SoftmaxOuter;
+  const OrtKernelClass kind = ort_class_of(node->op_type, row.facts, is_broadcast(links, *node));
+  if (kind != OrtKernelClass::ProductQuantized) return kind;
+  const ValueId matrix = integer_matrix(links, *node);
+  return matrix == kAbsent ? kind : ort_class_of_integers(links, matrix);
+}
+
+double ort_row_width(const Tensors& tensors, OrtKernelClass kind, const Node& node) {
+  const bool has_rows =
+      kind == OrtKernelClass::Norm || kind == OrtKernelClass::SkipNorm || kind == OrtKernelClass::Softmax;
+  return has_rows ? tensors.row_width(node.output(0)) : 0;
+}
+
+double cubic_resize_bytes(const Tensors& tensors, const Node& node) {
+  constexpr double kTaps = 4;
+  const Shape *from = tensors.shape(node.input(0)), *to = tensors.shape(node.output(0));
+  if (from == nullptr || to == nullptr || from->size() < 2 || to->size() < 2) return 0;
+  const double outputs = tensors.elements(node.output(0)), lines = number((*to)[to->size() - 2]);
+  const double read = lines > 0 ? std::min(kTaps, number((*from)[from->size() - 2]) / lines) : 0;
+  return kTaps * kFloat * outputs * (1 + read);
 }
 
 }  // namespace pagoda::inline core

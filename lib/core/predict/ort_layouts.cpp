@@ -1,7 +1,7 @@
-#include "predict/ort_layouts.h"
-
 #include <algorithm>
 #include <utility>
+
+#include "predict/ort_graph.h"
 
 namespace pagoda::inline core {
 namespace {

@@ -1,16 +1,12 @@
-#include "predict/ort_loading.h"
-
 #include <algorithm>
 
-#include "graph/index.h"
 #include "parallel/split.h"
-#include "predict/names.h"
-#include "predict/number.h"
+#include "predict/ort_graph.h"
 
 namespace pagoda::inline core {
 
-OrtLoading::OrtLoading(const Model& model, const Analysis& analysis, const Links& links)
-    : graph_(model.main()), analysis_(analysis), links_(links) {
+OrtLoading::OrtLoading(const Model& model, const Links& links)
+    : links_(links), graph_(links.graph()), analysis_(links.analysis()) {
   has_fixed_sizes_ = std::all_of(graph_.inputs.begin(), graph_.inputs.end(), [&](ValueId input) {
     const auto& shape = graph_.value(input).declared.shape;
     return shape && std::all_of(shape->begin(), shape->end(), [](const Dim& dim) { return dim.is_constant(); });
@@ -48,11 +44,11 @@ double OrtLoading::read_weight_bytes() const {
     const Node& node = graph_.node(row.node);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId input = node.inputs[i];
-      const Shape* sizes = shape_of(analysis_, input);
+      const Shape* sizes = links_.shape(input);
       if (sizes == nullptr || !graph_.is_stored(input)) continue;
       const auto place = static_cast<int>(i);
       const bool is_picked = row.cost.mark == Mark::Compute && !row.cost.reads_whole(place);
-      const double whole = number(element_count(*sizes)) * bits(analysis_.types[index(input)].element) / 8;
+      const double whole = number(element_count(*sizes)) * bits(links_.type(input)) / 8;
       double& most = stored[input];
       most = std::max(most, is_picked ? number(row.cost.part_read(place)) : whole);
     }
@@ -62,17 +58,14 @@ double OrtLoading::read_weight_bytes() const {
   return sum;
 }
 
-bool OrtLoading::is_constant(ValueId value) const { return value != kAbsent && constant_[index(value)]; }
-
 ValueId OrtLoading::kept(const Node& node) const {
   const ValueId first = node.input(0), second = node.input(1), output = node.output(0);
   if (first == kAbsent || output == kAbsent) return kAbsent;
-  if (node.op_type == "Cast")
-    return analysis_.types[index(first)].element == analysis_.types[index(output)].element ? first : kAbsent;
+  if (node.op_type == "Cast") return links_.type(first) == links_.type(output) ? first : kAbsent;
   const bool is_sum = node.op_type == "Add" || node.op_type == "Sub";
   if (!is_sum && node.op_type != "Mul" && node.op_type != "Div") return kAbsent;
   const auto is_neutral = [&](ValueId number, ValueId operand) {
-    const Shape *few = shape_of(analysis_, number), *many = shape_of(analysis_, operand);
+    const Shape *few = links_.shape(number), *many = links_.shape(operand);
     return few != nullptr && many != nullptr && few->size() <= many->size() && element_count(*few) == Dim(1) &&
            is_all(graph_, analysis_, number, is_sum ? 0 : 1);
   };
@@ -86,7 +79,7 @@ bool OrtLoading::joins_weights(const Node& node, ValueId value) const {
   const bool multiplies = node.op_type == "Mul";
   if ((!multiplies && node.op_type != "Add") || node.inputs.size() != 2) return false;
   const ValueId numbers = node.input(0) == value ? node.input(1) : node.input(0);
-  const Shape *many = shape_of(analysis_, value), *few = shape_of(analysis_, numbers);
+  const Shape *many = links_.shape(value), *few = links_.shape(numbers);
   if (!is_constant(numbers) || many == nullptr || few == nullptr || many->size() < 3) return false;
   if (few->empty()) return multiplies;
   if (few->size() + 1 < many->size() || few->size() > many->size()) return false;
@@ -97,7 +90,7 @@ bool OrtLoading::joins_weights(const Node& node, ValueId value) const {
 bool OrtLoading::is_scale_of_product(const Node& node) const {
   if ((node.op_type != "Mul" && node.op_type != "Div") || node.inputs.size() != 2) return false;
   const auto is_number = [&](ValueId value) {
-    const Shape* shape = shape_of(analysis_, value);
+    const Shape* shape = links_.shape(value);
     return shape != nullptr && element_count(*shape) == Dim(1);
   };
   const std::size_t place = is_number(node.input(1)) ? 0 : is_number(node.input(0)) ? 1 : 2;
@@ -110,8 +103,10 @@ bool OrtLoading::is_scale_of_product(const Node& node) const {
          is_matmul(links_.only_reader(node.output(0)));
 }
 
+namespace {
+
 // An attribute as text; empty if it is neither an integer nor a list of them.
-std::string OrtLoading::attribute_text(const Attribute& attribute) {
+std::string attribute_text(const Attribute& attribute) {
   std::string text = ' ' + attribute.name + '=';
   if (const auto* one = std::get_if<std::int64_t>(&attribute.value)) return text + std::to_string(*one);
   const auto* list = std::get_if<std::vector<std::int64_t>>(&attribute.value);
@@ -119,6 +114,8 @@ std::string OrtLoading::attribute_text(const Attribute& attribute) {
   for (const std::int64_t each : *list) text += std::to_string(each) + ',';
   return text;
 }
+
+}  // namespace
 
 // A constant integer as text, any other value by its number.
 std::string OrtLoading::operand_text(ValueId value) const {
@@ -190,7 +187,7 @@ void OrtLoading::find_norm(std::int32_t last) {
   const std::size_t side = is_constant(scaled.input(0)) ? 1 : 0;
   const ValueId weight = scaled.input(1 - side);
   if (!is_constant(weight)) return;
-  const Shape* sizes = shape_of(analysis_, weight);
+  const Shape* sizes = links_.shape(weight);
   if (sizes == nullptr || sizes->size() != 1) return;
   const ValueId normed = scaled.input(side);
   std::vector<std::int32_t> nodes;

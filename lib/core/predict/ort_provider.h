@@ -16,7 +16,7 @@ struct OrtProvider {
   // Activations that go into the kernel of a convolution, and of another product.
   std::span<const std::string_view> after_conv, after_product;
   bool joins_sum_and_relu = false;  // a convolution in plain layout absorbs a sum if a Relu follows
-  bool has_cubic_lines = false;     // a cubic Resize works line by line (OrtClasses::cubic_bytes)
+  bool has_cubic_lines = false;     // a cubic Resize works line by line (cubic_resize_bytes)
 
   bool joins(std::string_view activation, bool is_conv) const {
     const auto& names = is_conv ? after_conv : after_product;

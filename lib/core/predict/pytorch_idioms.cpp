@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "predict/links.h"
-#include "predict/names.h"
-#include "predict/number.h"
+#include "predict/graph_facts.h"
 #include "predict/pytorch.h"
 
 namespace pagoda::inline core {
@@ -18,18 +16,16 @@ using pytorch::kInActivation;
 
 constexpr std::size_t kMaxActivation = 10;  // nodes; tanh's GELU has nine
 
-class Finder {
+class Finder : Links {
  public:
   Finder(const Model& model, const Analysis& analysis)
-      : graph_(model.main()),
-        analysis_(analysis),
-        idioms_(graph_.nodes.size()),
-        links_(graph_, Reads::Uses),
-        constant_(constants_by_mark(graph_, analysis, {Mark::Folded, Mark::Host})) {}
+      : Links(model.main(), analysis, Reads::Uses),
+        idioms_(graph().nodes.size()),
+        constant_(constants_by_mark(graph(), analysis, {Mark::Folded, Mark::Host})) {}
 
   std::vector<Idiom> run() {
     find_arguments();
-    const auto last = static_cast<std::int32_t>(graph_.nodes.size()) - 1;
+    const auto last = static_cast<std::int32_t>(graph().nodes.size()) - 1;
     std::vector<std::int32_t> softmaxes;
     for (std::int32_t id = last; id >= 0; --id)
       if (node(id).op_type == "Softmax") softmaxes.push_back(id);
@@ -54,18 +50,15 @@ class Finder {
   }
 
  private:
-  const Node& node(std::int32_t id) const { return graph_.nodes[index(id)]; }
-  const Shape* shape(ValueId value) const { return shape_of(analysis_, value); }
+  const Node& node(std::int32_t id) const { return graph().nodes[index(id)]; }
   bool is_constant(ValueId value) const { return value != kAbsent && constant_[index(value)]; }
   bool is_scalar(ValueId value) const {
     const Shape* s = shape(value);
     return s != nullptr && element_count(*s) == Dim(1);
   }
-  std::int32_t producer(ValueId value) const { return links_.writer(value); }
   ValueId output(std::int32_t id) const { return node(id).output(0); }
   bool is_free(std::int32_t id) const { return id >= 0 && idioms_[index(id)].call == Call::Own; }
   bool is(std::int32_t id, std::string_view op) const { return is_free(id) && node(id).op_type == op; }
-  std::int32_t only_reader(ValueId value) const { return links_.only_reader_id(value); }
   // The operand of a binary node that is not `known`.
   ValueId other_operand(std::int32_t id, ValueId known) const {
     const Node& n = node(id);
@@ -80,22 +73,22 @@ class Finder {
 
   // A scalar computed from sizes and constants alone is a Python argument, not a kernel: 1/sqrt(head) as traced.
   void find_arguments() {
-    for (const Node& n : graph_.nodes) {
+    for (const Node& n : graph().nodes) {
       if (n.inputs.empty() || n.outputs.size() != 1 || !is_scalar(n.outputs[0]) || is_constant(n.outputs[0])) continue;
       const bool is_argument = std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId input) {
-        return input == kAbsent || (is_constant(input) && !graph_.values[index(input)].is_input);
+        return input == kAbsent || (is_constant(input) && !graph().values[index(input)].is_input);
       });
-      if (!is_argument || links_.is_output(n.outputs[0])) continue;
+      if (!is_argument || is_output(n.outputs[0])) continue;
       constant_[index(n.outputs[0])] = true;
-      idioms_[index(links_.id(n))].call = Call::Part;
+      idioms_[index(id(n))].call = Call::Part;
     }
   }
 
   // The tensor that is scaled by a constant scalar to give `value`; kAbsent if there is none, or if several nodes read
   // `value`.
   ValueId scaled_tensor(ValueId value) const {
-    const std::int32_t scale = producer(value);
-    if ((!is(scale, "Mul") && !is(scale, "Div")) || only_reader(value) < 0) return kAbsent;
+    const std::int32_t scale = writer(value);
+    if ((!is(scale, "Mul") && !is(scale, "Div")) || only_reader_id(value) < 0) return kAbsent;
     const Node& n = node(scale);
     if (is_scalar(n.inputs[1]) && is_constant(n.inputs[1])) return n.inputs[0];
     const bool first = n.op_type == "Mul" && is_scalar(n.inputs[0]) && is_constant(n.inputs[0]);
@@ -110,18 +103,18 @@ class Finder {
     std::vector<std::int32_t> members = {softmax};
     Idiom idiom{.call = Call::Attention};
     ValueId scores = node(softmax).inputs[0];
-    std::int32_t from = producer(scores);
+    std::int32_t from = writer(scores);
     if (is(from, "Add")) {
-      if (only_reader(scores) < 0) return;
+      if (only_reader_id(scores) < 0) return;
       members.push_back(from);
       const Node& add = node(from);
-      const std::size_t side = is(producer(add.inputs[0]), "MatMul") ? 0 : 1;
+      const std::size_t side = is(writer(add.inputs[0]), "MatMul") ? 0 : 1;
       idiom.mask = add.inputs[1 - side];
       if (scaled == Scaled::Queries && !is_constant(idiom.mask)) return;
       scores = add.inputs[side];
-      from = producer(scores);
+      from = writer(scores);
     }
-    if (!is(from, "MatMul") || only_reader(scores) < 0) return;
+    if (!is(from, "MatMul") || only_reader_id(scores) < 0) return;
     members.push_back(from);
     const Shape* rank = shape(scores);
     if (scaled == Scaled::Queries && (rank == nullptr || rank->size() != 4)) return;
@@ -129,16 +122,16 @@ class Finder {
       const ValueId operand = node(from).inputs[i], tensor = scaled_tensor(operand);
       const bool is_wanted = scaled == Scaled::Both || i == 0;
       if ((tensor != kAbsent) != is_wanted) return;
-      if (is_wanted) members.push_back(producer(operand));
+      if (is_wanted) members.push_back(writer(operand));
       idiom.operands.push_back(is_wanted ? tensor : operand);
       if (i == 1) take_transposed_keys(idiom.operands.back(), members);
     }
     ValueId weights = output(softmax);
-    std::int32_t product = only_reader(weights);
+    std::int32_t product = only_reader_id(weights);
     while (is(product, "Dropout") || is(product, "Identity")) {
       members.push_back(product);
       weights = output(product);
-      product = only_reader(weights);
+      product = only_reader_id(weights);
     }
     take_guard(weights, product, members);
     if (!is(product, "MatMul") || node(product).inputs[0] != weights) return;
@@ -151,15 +144,15 @@ class Finder {
 
   // The dynamo exporter transposes keys as one batch of matrices: Reshape, Transpose, Reshape.
   void take_transposed_keys(ValueId& keys, std::vector<std::int32_t>& members) const {
-    const std::int32_t unfold = producer(keys);
-    if (!is(unfold, "Reshape") || only_reader(keys) < 0) return;
+    const std::int32_t unfold = writer(keys);
+    if (!is(unfold, "Reshape") || only_reader_id(keys) < 0) return;
     const ValueId transposed = node(unfold).inputs[0];
-    const std::int32_t transpose = producer(transposed);
-    if (!is(transpose, "Transpose") || only_reader(transposed) < 0) return;
+    const std::int32_t transpose = writer(transposed);
+    if (!is(transpose, "Transpose") || only_reader_id(transposed) < 0) return;
     const ValueId folded = node(transpose).inputs[0];
     const auto* perm = node(transpose).integers("perm");
-    const std::int32_t fold = producer(folded);
-    if (!is(fold, "Reshape") || only_reader(folded) < 0 || perm == nullptr ||
+    const std::int32_t fold = writer(folded);
+    if (!is(fold, "Reshape") || only_reader_id(folded) < 0 || perm == nullptr ||
         *perm != std::vector<std::int64_t>{0, 2, 1})
       return;
     const Shape *before = shape(node(fold).inputs[0]), *after = shape(keys);
@@ -171,25 +164,25 @@ class Finder {
 
   // Where(IsNaN(p), 0, p): guards rows in which every key is masked.
   void take_guard(ValueId& weights, std::int32_t& product, std::vector<std::int32_t>& members) const {
-    if (weights == kAbsent || links_.readers(weights).size() != 2) return;
-    std::int32_t test = links_.readers(weights)[0], choice = links_.readers(weights)[1];
+    if (weights == kAbsent || readers(weights).size() != 2) return;
+    std::int32_t test = readers(weights)[0], choice = readers(weights)[1];
     if (is(choice, "IsNaN")) std::swap(test, choice);
     if (!is(test, "IsNaN") || !is(choice, "Where") || node(choice).inputs[0] != output(test)) return;
-    if (only_reader(output(test)) != choice) return;
+    if (only_reader_id(output(test)) != choice) return;
     members.push_back(test);
     members.push_back(choice);
     weights = output(choice);
-    product = only_reader(weights);
+    product = only_reader_id(weights);
   }
 
   // Whether the scores are reshaped to add window masks, which the call cannot do.
   bool reshapes_scores(std::int32_t softmax) const {
     bool reshapes = false;
-    std::int32_t from = producer(node(softmax).inputs[0]);
+    std::int32_t from = writer(node(softmax).inputs[0]);
     while (is(from, "Add") || is(from, "Reshape")) {
       const Node& n = node(from);
       reshapes = reshapes || n.op_type == "Reshape";
-      from = producer(n.inputs[n.op_type == "Add" && is_constant(n.inputs[0]) ? 1 : 0]);
+      from = writer(n.inputs[n.op_type == "Add" && is_constant(n.inputs[0]) ? 1 : 0]);
     }
     return reshapes && is(from, "MatMul") && scaled_tensor(node(from).inputs[0]) != kAbsent;
   }
@@ -197,14 +190,14 @@ class Finder {
   // (x - mean) / sqrt(mean((x - mean)²) + epsilon) · weight + bias
   void match_layer_norm(std::int32_t divide) {
     const Node& div = node(divide);
-    const std::int32_t centre = producer(div.inputs[0]), root = producer(div.inputs[1]);
+    const std::int32_t centre = writer(div.inputs[0]), root = writer(div.inputs[1]);
     if (!is(centre, "Sub") || !is(root, "Sqrt")) return;
-    const std::int32_t mean = producer(node(centre).inputs[1]), epsilon = producer(node(root).inputs[0]);
+    const std::int32_t mean = writer(node(centre).inputs[1]), epsilon = writer(node(root).inputs[0]);
     const ValueId x = node(centre).inputs[0];
     if (!is(mean, "ReduceMean") || node(mean).inputs[0] != x || !is(epsilon, "Add")) return;
-    const std::int32_t variance = producer(node(epsilon).inputs[0]);
+    const std::int32_t variance = writer(node(epsilon).inputs[0]);
     if (!is(variance, "ReduceMean")) return;
-    const std::int32_t square = producer(node(variance).inputs[0]);
+    const std::int32_t square = writer(node(variance).inputs[0]);
     if (!is(square, "Pow") && !is(square, "Mul")) return;
     if (node(square).inputs[0] != output(centre)) return;
     std::vector<std::int32_t> members = {divide, centre, root, mean, epsilon, variance, square};
@@ -214,7 +207,7 @@ class Finder {
   }
 
   void match_group_norm(std::int32_t norm) {
-    const std::int32_t before = producer(node(norm).inputs[0]), after = only_reader(output(norm));
+    const std::int32_t before = writer(node(norm).inputs[0]), after = only_reader_id(output(norm));
     if (!is(before, "Reshape") || !is(after, "Reshape")) return;
     std::vector<std::int32_t> members = {before, norm, after};
     Idiom idiom{.call = Call::GroupNorm, .operands = {node(before).inputs[0]}, .result = output(after)};
@@ -225,7 +218,7 @@ class Finder {
   // A weight and a bias that follow a norm.
   void take_affine(Idiom& idiom, std::vector<std::int32_t>& members) const {
     for (const std::string_view op : {"Mul", "Add"}) {
-      const std::int32_t next = only_reader(idiom.result);
+      const std::int32_t next = only_reader_id(idiom.result);
       if (!is(next, op) || !is_constant(other_operand(next, idiom.result))) return;
       members.push_back(next);
       idiom.result = output(next);
@@ -244,20 +237,20 @@ class Finder {
         for (const ValueId input : node(member).inputs) {
           if (input == kAbsent || is_scalar(input)) continue;
           if (is_constant(input)) return;
-          if (std::find(members.begin(), members.end(), producer(input)) != members.end()) continue;
+          if (std::find(members.begin(), members.end(), writer(input)) != members.end()) continue;
           is_single = is_single && (only == kAbsent || only == input);
           only = input;
           ++uses;
-          if (next == kAbsent || producer(input) > producer(next)) next = input;
+          if (next == kAbsent || writer(input) > writer(next)) next = input;
         }
       }
       if (bends && is_single && uses >= 2) {
         claim({.call = Call::Activation, .operands = {only}, .result = output(last)}, std::move(members));
         return;
       }
-      const std::int32_t from = producer(next);
-      if (!is_free(from) || !is_one_of(node(from).op_type, kInActivation) || links_.is_output(next)) return;
-      for (const std::int32_t reader : links_.readers(next))
+      const std::int32_t from = writer(next);
+      if (!is_free(from) || !is_one_of(node(from).op_type, kInActivation) || is_output(next)) return;
+      for (const std::int32_t reader : readers(next))
         if (std::find(members.begin(), members.end(), reader) == members.end()) return;
       bends = bends || is_one_of(node(from).op_type, kBends);
       members.push_back(from);
@@ -266,18 +259,18 @@ class Finder {
 
   // mean((x - mean(x))²) is one reduction.
   void match_variance(std::int32_t last) {
-    const std::int32_t square = producer(node(last).inputs[0]);
-    if ((!is(square, "Mul") && !is(square, "Pow")) || only_reader(output(square)) < 0) return;
+    const std::int32_t square = writer(node(last).inputs[0]);
+    if ((!is(square, "Mul") && !is(square, "Pow")) || only_reader_id(output(square)) < 0) return;
     const ValueId centred = node(square).inputs[0];
-    const std::int32_t centre = producer(centred);
+    const std::int32_t centre = writer(centred);
     if (!is(centre, "Sub") || (is(square, "Mul") && node(square).inputs[1] != centred)) return;
     const ValueId x = node(centre).inputs[0];
-    const std::int32_t mean = producer(node(centre).inputs[1]);
+    const std::int32_t mean = writer(node(centre).inputs[1]);
     if (!is(mean, "ReduceMean") || node(mean).inputs[0] != x) return;
-    const auto& readers = links_.readers(centred);
-    if (std::any_of(readers.begin(), readers.end(), [&](auto reader) { return reader != square; })) return;
+    const auto& read_by = readers(centred);
+    if (std::any_of(read_by.begin(), read_by.end(), [&](auto reader) { return reader != square; })) return;
     std::vector<std::int32_t> members = {last, square, centre};
-    if (only_reader(output(mean)) >= 0) members.push_back(mean);
+    if (only_reader_id(output(mean)) >= 0) members.push_back(mean);
     claim({.call = Call::Variance, .operands = {x}, .result = output(last)}, std::move(members));
   }
 
@@ -288,13 +281,13 @@ class Finder {
     while (!pending.empty()) {
       const ValueId value = pending.back();
       pending.pop_back();
-      const std::int32_t from = producer(value);
-      if (!is_free(from) || analysis_.types[index(value)].element != ElementType::Int64) continue;
-      const auto& readers = links_.readers(value);
-      const bool is_private = std::all_of(readers.begin(), readers.end(), [&](std::int32_t reader) {
+      const std::int32_t from = writer(value);
+      if (!is_free(from) || type(value) != ElementType::Int64) continue;
+      const auto& read_by = readers(value);
+      const bool is_private = std::all_of(read_by.begin(), read_by.end(), [&](std::int32_t reader) {
         return reader == scatter || idioms_[index(reader)].call == Call::Part;
       });
-      if (!is_private || links_.is_output(value)) continue;
+      if (!is_private || is_output(value)) continue;
       idioms_[index(from)].call = Call::Part;
       pending.insert(pending.end(), node(from).inputs.begin(), node(from).inputs.end());
     }
@@ -303,9 +296,9 @@ class Finder {
   void match_linear(std::int32_t add) {
     const Node& n = node(add);
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
-      const std::int32_t product = producer(n.inputs[side]);
+      const std::int32_t product = writer(n.inputs[side]);
       const ValueId bias = n.inputs[1 - side];
-      if (!is(product, "MatMul") || only_reader(n.inputs[side]) != add || !is_constant(bias)) continue;
+      if (!is(product, "MatMul") || only_reader_id(n.inputs[side]) != add || !is_constant(bias)) continue;
       const Shape* weight = shape(node(product).inputs[1]);
       const Shape* bias_shape = shape(bias);
       if (weight == nullptr || bias_shape == nullptr || weight->size() != 2 || bias_shape->size() != 1) continue;
@@ -318,10 +311,7 @@ class Finder {
     }
   }
 
-  const Graph& graph_;
-  const Analysis& analysis_;
   std::vector<Idiom> idioms_;
-  const Links links_;
   std::vector<bool> constant_;
 };
 

@@ -4,7 +4,7 @@
 
 #include "predict/eager_state.h"
 #include "predict/gpu_products.h"
-#include "predict/number.h"
+#include "predict/graph_facts.h"
 #include "predict/pytorch.h"
 
 namespace pagoda::inline core {

@@ -9,9 +9,7 @@
 #include <utility>
 
 #include "pagoda/base/cat.h"
-#include "predict/links.h"
-#include "predict/names.h"
-#include "predict/number.h"
+#include "predict/graph_facts.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -36,7 +34,10 @@ constexpr std::string_view kContrib = "com.microsoft";
 class Quantiser {
  public:
   Quantiser(const Model& model, const Analysis& analysis)
-      : model_(model), graph_(model_.graphs.front()), analysis_(analysis), links_(model.graphs.front(), Reads::Uses) {
+      : model_(model),
+        graph_(model_.graphs.front()),
+        analysis_(analysis),
+        links_(model.graphs.front(), analysis, Reads::Uses) {
     for (const Graph& body : model_.graphs)
       if (body.parent == 0)
         for (const Value& value : body.values)

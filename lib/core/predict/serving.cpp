@@ -11,9 +11,7 @@
 #include "pagoda/base/error.h"
 #include "parallel/split.h"
 #include "predict/engines.h"
-#include "predict/links.h"
-#include "predict/names.h"
-#include "predict/number.h"
+#include "predict/graph_facts.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -27,31 +25,29 @@ constexpr std::string_view kActivations[] = {"FastGelu", "Gelu", "Mul", "Relu", 
 // Pass an operand on as it is.
 constexpr std::string_view kPassing[] = {"Cast", "Identity", "Reshape"};
 
-class ServingLowering {
+class ServingLowering : Links {
  public:
   ServingLowering(const Model& model, const Share& share, const ServingRates& rates, const ServingLink& link,
                   const ServingKernels& kernels)
-      : graph_(model.main()),
+      : Links(model.main(), share.analysis),
         share_(share),
-        analysis_(share.analysis),
         rates_(rates),
         link_(link),
         kernels_(kernels),
         constant_(constant_values(model, share.analysis)),
         cache_(find_kv_cache(model, share.analysis)),
-        links_(graph_),
-        heads_(graph_.outputs.begin(), graph_.outputs.end()) {
+        heads_(graph().outputs.begin(), graph().outputs.end()) {
     for (const CachePair& pair : cache_.pairs) heads_.erase(pair.present);
     const std::set<ValueId> outputs = heads_;
     for (const ValueId output : outputs)
-      if (links_.is_written_by(output, "Cast")) heads_.insert(links_.writing(output)->input(0));
+      if (is_written_by(output, "Cast")) heads_.insert(writing(output)->input(0));
   }
 
   ServingTime lower() {
     refuse_states();
     time_.has_cache = !cache_.pairs.empty();
-    for (std::size_t row = 0; row < analysis_.nodes.size(); ++row)
-      if (analysis_.nodes[row].graph == 0 && analysis_.nodes[row].cost.mark == Mark::Compute)
+    for (std::size_t row = 0; row < analysis().nodes.size(); ++row)
+      if (analysis().nodes[row].graph == 0 && analysis().nodes[row].cost.mark == Mark::Compute)
         lower_row(static_cast<std::int32_t>(row));
     for (const auto& [input, product] : products_)
       add("product", product.row, product_seconds(product.size, rates_, kernels_));
@@ -74,15 +70,15 @@ class ServingLowering {
     ProductSize size;
   };
 
+  // The sizes of a value, none if they are not known.
   const Shape& shape(ValueId value) const {
     static const Shape kNone;
-    const auto& known = analysis_.types[index(value)].shape;
-    return known ? *known : kNone;
+    const Shape* known = Links::shape(value);
+    return known == nullptr ? kNone : *known;
   }
   // Engines send floats as bfloat16, whatever type the analysis has: the ratio of the two widths.
   double engine_width(std::int32_t row) const {
-    const ValueId sent = graph_.node(analysis_.nodes[index(row)].node).output(0);
-    const ElementType element = sent == kAbsent ? ElementType::Undefined : analysis_.types[index(sent)].element;
+    const ElementType element = type(graph().node(analysis().nodes[index(row)].node).output(0));
     return is_float(element) ? 16.0 / bits(element) : 1;
   }
   double last(ValueId value) const { return shape(value).empty() ? 1 : number(shape(value).back()); }
@@ -99,8 +95,8 @@ class ServingLowering {
   }
 
   void lower_row(std::int32_t place) {
-    const NodeReport& row = analysis_.nodes[index(place)];
-    const Node& node = graph_.node(row.node);
+    const NodeReport& row = analysis().nodes[index(place)];
+    const Node& node = graph().node(row.node);
     const OpKind kind = row.facts.kind;
     if (node.op_type == "MoE" || node.op_type == "QMoE") return mixture(place, node);
     if (kind == OpKind::Product) return product(place, row, node);
@@ -108,8 +104,8 @@ class ServingLowering {
     const bool is_norm = (kind == OpKind::Norm && row.facts.rows != RowAxes::Softmax) || node.op_type == "ReduceMean";
     // A norm reads its operand and the residual, and writes its result and the residual: 4 tensors of 2 bytes.
     if (is_norm && node.input(0) != kAbsent) return add_small(place, 8 * elements(node.input(0)));
-    const bool looks_up = node.op_type == "Gather" && node.input(0) != kAbsent && graph_.is_stored(node.input(0)) &&
-                          shape(node.input(0)).size() == 2 && is_float(analysis_.types[index(node.input(0))].element);
+    const bool looks_up = node.op_type == "Gather" && node.input(0) != kAbsent && graph().is_stored(node.input(0)) &&
+                          shape(node.input(0)).size() == 2 && is_float(type(node.input(0)));
     if (looks_up) add_small(place, 4 * elements(node.output(0)));
   }
 
@@ -121,7 +117,7 @@ class ServingLowering {
     for (const int place : places) {
       const ValueId value = node.input(index(place));
       if (value == kAbsent) continue;
-      const ElementType element = analysis_.types[index(value)].element;
+      const ElementType element = type(value);
       const int width = is_float(element) ? std::min(bits(element), 16) : bits(element);
       bytes += elements(value) * width / 8;
     }
@@ -152,7 +148,7 @@ class ServingLowering {
     const double operand = product.size.other_bytes == 0 ? (is_narrow ? 1 : 2) * m * k : 0;
     product.size.other_bytes += operand + 2 * m * n;
     // The activation between the up and down projections.
-    const Node* before = links_.writing(node.input(0));
+    const Node* before = writing(node.input(0));
     if (before != nullptr && is_one_of(before->op_type, kActivations) && k != hidden_) add_small(place, 6 * m * k);
     if (hidden_ == 0) hidden_ = k;
   }
@@ -161,14 +157,14 @@ class ServingLowering {
   void refuse_states() const {
     for (const CachePair& pair : cache_.pairs)
       if (pair.axis == CachePair::kState)
-        throw Error(cat("`engine=llm-serving`: ", graph_.value(pair.past).name,
+        throw Error(cat("`engine=llm-serving`: ", graph().value(pair.past).name,
                         " is a state of linear attention, a state-space model or a convolution, whose kernels it was "
                         "not fitted to; without `predict` there is the bound"));
   }
 
   ValueId source(ValueId value) const {
     for (int looks = 0; looks < 4; ++looks) {
-      const Node* from = links_.writing(value);
+      const Node* from = writing(value);
       if (from == nullptr || !is_one_of(from->op_type, kPassing)) break;
       value = from->input(0);
     }
@@ -201,7 +197,7 @@ class ServingLowering {
     const bool has_heads = shape(query).size() == 4;
     const ValueId present = node.output(1) != kAbsent ? node.output(1) : node.input(1);
     if (present == kAbsent || shape(present).size() != 4 || node.op_type == "PagedAttention")
-      throw Error(cat("`engine=llm-serving`: ", node.op_type, " ", display_name(graph_, node),
+      throw Error(cat("`engine=llm-serving`: ", node.op_type, " ", display_name(graph(), node),
                       " has no cache [batch, heads, tokens, size] to take its sizes from"));
     const Shape& keys = shape(present);
     AttentionSize size{.batch = number(shape(query)[0]),
@@ -211,7 +207,7 @@ class ServingLowering {
     size.heads = has_heads ? number(shape(query)[1]) : last(out) / size.size;
     size.past = std::max(number(keys[2]) - size.tokens, 0.0);
     size.window = static_cast<double>(std::max<std::int64_t>(node.integer("local_window_size", 0), 0));
-    size.cache_width = std::min(bits(analysis_.types[index(present)].element), 16) / 8.0;
+    size.cache_width = std::min(bits(type(present)), 16) / 8.0;
     add_attention(place, size);
   }
 
@@ -226,7 +222,7 @@ class ServingLowering {
     const Shape& weights = shape(node.input(2));
     MixtureSize size{
         .hidden = last(node.input(0)), .experts = number(weights[0]), .k = static_cast<double>(node.integer("k", 1))};
-    const NodeReport& row = analysis_.nodes[index(place)];
+    const NodeReport& row = analysis().nodes[index(place)];
     size.groups = number(shape(node.input(1)).back()) / size.experts;
     const double tokens = elements(node.input(0)) / size.hidden;
     size.tokens = tokens * size.groups;
@@ -236,15 +232,12 @@ class ServingLowering {
     add("mixture", place, mixture_seconds(size, rates_, kernels_));
   }
 
-  const Graph& graph_;
   const Share& share_;
-  const Analysis& analysis_;
   const ServingRates& rates_;
   ServingLink link_;
   const ServingKernels kernels_;
   std::vector<bool> constant_;
   KvCache cache_;
-  const Links links_;
   std::set<ValueId> heads_;              // values that become an output other than a cache, directly or through a Cast
   std::map<ValueId, Product> products_;  // by operand
   std::optional<ValueId> pending_;       // queries of an attention whose second product is yet to come

@@ -3,7 +3,7 @@
 
 #include "pagoda/base/cat.h"
 #include "predict/engines.h"
-#include "predict/names.h"
+#include "predict/graph_facts.h"
 
 namespace pagoda::inline core {
 

@@ -4,18 +4,17 @@
 
 #include "pagoda/core/tensorrt.h"
 #include "pagoda/core/traffic.h"
-#include "predict/links.h"
-#include "predict/number.h"
+#include "predict/graph_facts.h"
 
 namespace pagoda::inline core {
 namespace {
 
 using Kind = TensorRtKernel::Kind;
 
-class TensorRtLowering {
+class TensorRtLowering : Tensors {
  public:
   TensorRtLowering(const Model& model, const Analysis& analysis)
-      : graph_(model.main()), analysis_(analysis), constant_(constants_by_mark(graph_, analysis, {Mark::Folded})) {}
+      : Tensors(model.main(), analysis), constant_(constants_by_mark(graph(), analysis, {Mark::Folded})) {}
 
   TensorRtKernels lower(const Traffic& fused) {
     for (const TrafficGroup& group : fused.groups) {
@@ -32,15 +31,15 @@ class TensorRtLowering {
   }
 
  private:
-  const NodeReport& row(std::int32_t id) const { return analysis_.nodes[index(id)]; }
-  const Node& node(std::int32_t id) const { return graph_.nodes[index(row(id).node)]; }
+  const NodeReport& row(std::int32_t id) const { return analysis().nodes[index(id)]; }
+  const Node& node(std::int32_t id) const { return graph().nodes[index(row(id).node)]; }
   bool is_main(std::int32_t id) const { return row(id).graph == 0; }
 
   // Sizes of a value; empty if they are not known.
   std::vector<double> sizes(ValueId value) const {
     std::vector<double> result;
-    if (const Shape* shape = shape_of(analysis_, value))
-      for (const Dim& dim : *shape) result.push_back(number(dim));
+    if (const Shape* known = shape(value))
+      for (const Dim& dim : *known) result.push_back(number(dim));
     return result;
   }
 
@@ -135,8 +134,6 @@ class TensorRtLowering {
     result_.kernels.push_back(std::move(projection));
   }
 
-  const Graph& graph_;
-  const Analysis& analysis_;
   std::vector<bool> constant_;  // by value
   TensorRtKernels result_;
 };
