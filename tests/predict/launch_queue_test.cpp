@@ -1,5 +1,5 @@
 // A host that launches kernels while the device works: against two clocks that step through the nodes, and fitted.
-#include "pagoda/core/launch_queue.h"
+#include "pagoda/core/eager.h"
 
 #include <doctest/doctest.h>
 

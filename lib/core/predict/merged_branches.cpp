@@ -1,9 +1,8 @@
-#include "predict/merged_branches.h"
-
 #include <algorithm>
 #include <map>
 #include <optional>
 
+#include "predict/eager_state.h"
 #include "predict/graph_facts.h"
 
 namespace pagoda::inline core {

@@ -8,7 +8,7 @@
 #include "pagoda/core/memory.h"
 #include "predict/ort_graph.h"
 #include "predict/ort_provider.h"
-#include "predict/pytorch_idioms.h"
+#include "predict/pytorch.h"
 
 namespace pagoda::inline core {
 namespace {

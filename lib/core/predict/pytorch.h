@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "pagoda/core/analysis.h"
 #include "pagoda/core/peculiarity.h"
-#include "pagoda/core/tensor_type.h"
 
 namespace pagoda::inline core::pytorch {
 
@@ -83,3 +83,21 @@ inline constexpr Depthwise kDepthwise = {};
 std::vector<std::string_view> lowered_operators();
 
 }  // namespace pagoda::inline core::pytorch
+
+namespace pagoda::inline core {
+
+// The framework call that one or more nodes of the main graph stand for.
+enum class Call : std::uint8_t { Own, Part, Linear, Activation, LayerNorm, GroupNorm, Variance, Attention };
+
+struct Idiom {
+  Call call = Call::Own;
+  ValueIds operands = {};  // of the call
+  ValueId result = kAbsent;
+  ValueId mask = kAbsent;                   // Attention
+  std::vector<std::int32_t> products = {};  // Attention, Linear: the nodes with the multiply-accumulates
+};
+
+// By node of the main graph: each call at its last node, Part at its other nodes, Own at all remaining nodes.
+std::vector<Idiom> find_idioms(const Model& model, const Analysis& analysis);
+
+}  // namespace pagoda::inline core

@@ -1,7 +1,5 @@
 // Finds the calls of the framework that exporters write as several nodes: a GELU is five, scaled-dot-product attention
 // is seven. Each pattern is what an exporter emits for one call; other arithmetic of a model stays as it is.
-#include "predict/pytorch_idioms.h"
-
 #include <algorithm>
 #include <string_view>
 

@@ -11,7 +11,6 @@
 #include "fit/log_fit.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/text.h"
-#include "pagoda/core/launch_queue.h"
 #include "pagoda/lab/fit.h"
 
 namespace pagoda::lab {
