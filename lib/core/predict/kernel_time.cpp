@@ -4,7 +4,7 @@
 
 #include "pagoda/base/enum_names.h"
 #include "pagoda/core/eager.h"
-#include "predict/needs.h"
+#include "predict/engines.h"
 
 namespace pagoda::inline core {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "pagoda/core/serving.h"
+#include "predict/engines.h"
 #include "predict/gpu_products.h"
-#include "predict/needs.h"
 
 namespace pagoda::inline core {
 namespace {
