@@ -145,7 +145,7 @@ EagerKernels eager_kernels(const Model& model, const Analysis& analysis, const E
         if (const std::int32_t one = merged[index(row.node)]; one != kNone) {
           if (one >= 0 && !lower_merged_conv(state, one, node.outputs[0]))
             lower_counted(state, &graph, state.row_of(one));
-        } else if (idiom.call == Call::Own ? !lower_node(state, node, row) : !lower_call(state, idiom)) {
+        } else if (idiom.call == Call::Own ? !lower_node(state, node) : !lower_call(state, idiom)) {
           lower_counted(state, &graph, row);
         }
         break;

@@ -95,7 +95,10 @@ std::vector<KernelLaunch> EagerState::take() {
 }
 
 Tile EagerState::cast(Tile tile, ElementType type) {
-  if (tile.type == type || !is_float(tile.type)) return tile;
+  return tile.type == type || !is_float(tile.type) ? tile : converted(std::move(tile), type);
+}
+
+Tile EagerState::converted(Tile tile, ElementType type) {
   // A broadcast tensor (Expand) counts in full, although only its distinct elements are stored.
   const double before = tile.bytes();
   tile.type = type;

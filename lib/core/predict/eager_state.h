@@ -55,12 +55,15 @@ class EagerState {
   Tile declared(ValueId value) const;
 
   void at_row(std::int32_t row) { row_ = row; }
+  const NodeReport& row() const { return analysis_.nodes[static_cast<std::size_t>(row_)]; }
+  double macs() const { return number(row().cost.macs); }  // multiply-accumulates of the row
   void launch(KernelLaunch kernel);
   std::vector<KernelLaunch> take();
 
   // --- what the framework does before it launches a kernel ---
   // Autocast: a separate kernel, unless the tensor has the type already. Weights are cast in every step, too.
   Tile cast(Tile tile, ElementType type);
+  Tile converted(Tile tile, ElementType type);  // the kernel of a cast to another type
   Tile copy(Tile tile, Strides strides);
   Tile make_contiguous(Tile tile);
   Tile make_packed(Tile tile);                   // without gaps: channels last if it is so already, else row-major
@@ -79,10 +82,10 @@ class EagerState {
 
 // Each lowers one row and returns false if it cannot; the row then costs its counted work and bytes.
 bool lower_call(EagerState& state, const Idiom& idiom);
-bool lower_node(EagerState& state, const Node& node, const NodeReport& row);
+bool lower_node(EagerState& state, const Node& node);
 // Convolutions, products and attention.
 // `is_merged`: its norm and those of its parallel branches are in its weights.
-bool lower_conv(EagerState& state, const Node& node, const NodeReport& row, bool is_merged = false);
+bool lower_conv(EagerState& state, const Node& node, double macs, bool is_merged = false);
 // Of the node `convolution`, which also computes what its parallel branches add, into `result`.
 bool lower_merged_conv(EagerState& state, std::int32_t convolution, ValueId result);
 bool lower_product(EagerState& state, std::span<const ValueId> operands, ValueId result, double macs);

@@ -170,9 +170,10 @@ bool lower_pad(EagerState& state, const Node& node) {
   });
 }
 
-bool lower_move(EagerState& state, const Node& node, KernelClass kind) {
+template <KernelClass Kind>
+bool lower_move(EagerState& state, const Node& node) {
   return lower_first(state, node, [&](const Tile& input, const Tile& output) {
-    state.launch({.kind = kind, .bytes = input.bytes() + output.bytes()});
+    state.launch({.kind = Kind, .bytes = input.bytes() + output.bytes()});
     return true;
   });
 }
@@ -203,13 +204,13 @@ bool lower_assignment(EagerState& state, const Node& node) {
 
 // --- kernels that compute ---
 
-bool lower_recurrent(EagerState& state, const Node& node, const NodeReport& row) {
+bool lower_recurrent(EagerState& state, const Node& node) {
   const Tile input = state.tile(node.inputs[0]), weight = state.tile(node.inputs[1]);
   Tile output = result_of(state, node.outputs[0], state.product_type());
   if (!input.known || !weight.known || !output.known || input.sizes.size() != 3 || weight.sizes.size() != 3)
     return false;
   KernelLaunch kernel{.kind = KernelClass::Recurrent};
-  kernel.macs = state.number(row.cost.macs);
+  kernel.macs = state.macs();
   kernel.bytes = state.cast(input, state.product_type()).bytes() + output.bytes();
   kernel.width = static_cast<double>(weight.sizes[1]);
   kernel.depth = static_cast<double>(weight.sizes[2]);
@@ -219,12 +220,13 @@ bool lower_recurrent(EagerState& state, const Node& node, const NodeReport& row)
   return true;
 }
 
-bool lower_pool(EagerState& state, const Node& node, KernelClass kind) {
+template <KernelClass Kind>
+bool lower_pool(EagerState& state, const Node& node) {
   return lower_first(state, node, [&](const Tile& operand, Tile& output) {
     const Tile input = state.make_packed(operand);
     const double taps = element_count(integers(node, "kernel_shape"));
     output.strides = strides_like(output.sizes, {&input.strides, 1});
-    state.launch({.kind = kind, .macs = output.elements() * taps, .bytes = input.bytes() + output.bytes()});
+    state.launch({.kind = Kind, .macs = output.elements() * taps, .bytes = input.bytes() + output.bytes()});
     return true;
   });
 }
@@ -252,12 +254,7 @@ bool lower_cast(EagerState& state, const Node& node) {
   Tile tile = state.tile(node.inputs[0]);
   const Tile wanted = state.declared(node.outputs[0]);
   if (!tile.known || !wanted.known) return false;
-  if (tile.type != wanted.type) {
-    const double before = tile.bytes();
-    tile.type = wanted.type;
-    if (!is_dense(tile.sizes, tile.strides)) tile.strides = contiguous(tile.sizes);
-    state.launch({.kind = KernelClass::Cast, .bytes = before + tile.bytes()});
-  }
+  if (tile.type != wanted.type) tile = state.converted(std::move(tile), wanted.type);
   state.set(node.outputs[0], std::move(tile));
   return true;
 }
@@ -356,60 +353,50 @@ bool lower_call(EagerState& state, const Idiom& idiom) {
 
 namespace {
 
-using Lower = bool (*)(EagerState&, const Node&, const NodeReport&);
-
-template <bool (*Function)(EagerState&, const Node&)>
-bool lower_with(EagerState& state, const Node& node, const NodeReport&) {
-  return Function(state, node);
-}
-template <bool (*Function)(EagerState&, const Node&, KernelClass), KernelClass Kind>
-bool lower_as(EagerState& state, const Node& node, const NodeReport&) {
-  return Function(state, node, Kind);
-}
 template <KernelClass Kind>
-bool lower_norm_node(EagerState& state, const Node& node, const NodeReport&) {
+bool lower_norm_node(EagerState& state, const Node& node) {
   return lower_norm(state, Kind, node.inputs[0], node.outputs[0]);
 }
 template <ElementType Type>
-bool lower_reduction(EagerState& state, const Node& node, const NodeReport&) {
+bool lower_reduction(EagerState& state, const Node& node) {
   return lower_reduce(state, node.inputs[0], node.outputs[0], Type);
 }
-bool lower_own_conv(EagerState& state, const Node& node, const NodeReport& row) { return lower_conv(state, node, row); }
-bool lower_matmul(EagerState& state, const Node& node, const NodeReport& row) {
-  return lower_product(state, node.inputs, node.outputs[0], state.number(row.cost.macs));
+bool lower_own_conv(EagerState& state, const Node& node) { return lower_conv(state, node, state.macs()); }
+bool lower_matmul(EagerState& state, const Node& node) {
+  return lower_product(state, node.inputs, node.outputs[0], state.macs());
 }
 
 struct OpLowering {
   std::string_view op;
-  Lower lower;
+  bool (*lower)(EagerState& state, const Node& node);
 };
 // clang-format off
 constexpr OpLowering kLowerings[] = {
-    {"Attention",             lower_with<lower_attention_operator>},
-    {"AveragePool",           lower_as<lower_pool, KernelClass::AveragePool>},
+    {"Attention",             lower_attention_operator},
+    {"AveragePool",           lower_pool<KernelClass::AveragePool>},
     {"BatchNormalization",    lower_norm_node<KernelClass::BatchNorm>},
-    {"Cast",                  lower_with<lower_cast>},
-    {"CastLike",              lower_with<lower_cast>},
-    {"Concat",                lower_with<lower_concat>},
+    {"Cast",                  lower_cast},
+    {"CastLike",              lower_cast},
+    {"Concat",                lower_concat},
     {"Conv",                  lower_own_conv},
-    {"DepthToSpace",          lower_as<lower_move, KernelClass::CopyTransposing>},
-    {"Dropout",               lower_with<lower_reshape>},
-    {"Expand",                lower_with<lower_expand>},
-    {"Flatten",               lower_with<lower_reshape>},
+    {"DepthToSpace",          lower_move<KernelClass::CopyTransposing>},
+    {"Dropout",               lower_reshape},
+    {"Expand",                lower_expand},
+    {"Flatten",               lower_reshape},
     {"GRU",                   lower_recurrent},
-    {"Gather",                lower_with<lower_gather>},
+    {"Gather",                lower_gather},
     {"Gemm",                  lower_matmul},
     {"GlobalAveragePool",     lower_reduction<ElementType::Undefined>},
     {"GlobalMaxPool",         lower_reduction<ElementType::Undefined>},
     {"GroupNormalization",    lower_norm_node<KernelClass::GroupNorm>},
-    {"Identity",              lower_with<lower_reshape>},
+    {"Identity",              lower_reshape},
     {"InstanceNormalization", lower_norm_node<KernelClass::GroupNorm>},
     {"LSTM",                  lower_recurrent},
     {"LayerNormalization",    lower_norm_node<KernelClass::LayerNorm>},
-    {"LogSoftmax",            lower_with<lower_softmax>},
+    {"LogSoftmax",            lower_softmax},
     {"MatMul",                lower_matmul},
-    {"MaxPool",               lower_as<lower_pool, KernelClass::MaxPool>},
-    {"Pad",                   lower_with<lower_pad>},
+    {"MaxPool",               lower_pool<KernelClass::MaxPool>},
+    {"Pad",                   lower_pad},
     {"RNN",                   lower_recurrent},
     {"ReduceL1",              lower_reduction<ElementType::Undefined>},
     {"ReduceL2",              lower_reduction<ElementType::Undefined>},
@@ -419,17 +406,17 @@ constexpr OpLowering kLowerings[] = {
     {"ReduceProd",            lower_reduction<kSingle>},
     {"ReduceSum",             lower_reduction<kSingle>},
     {"ReduceSumSquare",       lower_reduction<kSingle>},
-    {"Reshape",               lower_with<lower_reshape>},
-    {"Resize",                lower_with<lower_resize>},
-    {"ScatterND",             lower_with<lower_assignment>},
-    {"Slice",                 lower_with<lower_slice>},
-    {"Softmax",               lower_with<lower_softmax>},
-    {"SpaceToDepth",          lower_as<lower_move, KernelClass::CopyTransposing>},
-    {"Split",                 lower_with<lower_split>},
-    {"Squeeze",               lower_with<lower_reshape>},
-    {"Tile",                  lower_as<lower_move, KernelClass::Copy>},
-    {"Transpose",             lower_with<lower_transpose>},
-    {"Unsqueeze",             lower_with<lower_reshape>},
+    {"Reshape",               lower_reshape},
+    {"Resize",                lower_resize},
+    {"ScatterND",             lower_assignment},
+    {"Slice",                 lower_slice},
+    {"Softmax",               lower_softmax},
+    {"SpaceToDepth",          lower_move<KernelClass::CopyTransposing>},
+    {"Split",                 lower_split},
+    {"Squeeze",               lower_reshape},
+    {"Tile",                  lower_move<KernelClass::Copy>},
+    {"Transpose",             lower_transpose},
+    {"Unsqueeze",             lower_reshape},
 };
 // clang-format on
 static_assert(std::is_sorted(std::begin(kLowerings), std::end(kLowerings),
@@ -437,14 +424,14 @@ static_assert(std::is_sorted(std::begin(kLowerings), std::end(kLowerings),
 
 }  // namespace
 
-bool lower_node(EagerState& state, const Node& node, const NodeReport& row) {
+bool lower_node(EagerState& state, const Node& node) {
   if (node.inputs.empty() || node.outputs.empty()) return true;
   const auto* known = std::lower_bound(std::begin(kLowerings), std::end(kLowerings), node.op_type,
                                        [](const OpLowering& a, std::string_view op) { return a.op < op; });
-  if (known != std::end(kLowerings) && known->op == node.op_type) return known->lower(state, node, row);
+  if (known != std::end(kLowerings) && known->op == node.op_type) return known->lower(state, node);
   // PyTorch has no function for operators that an engine fused, unless autocast's table names them.
   const bool is_function = plain_domain(node.domain).empty() || autocast(node.op_type) != Autocast::Plain;
-  return is_function && row.facts.kind == OpKind::Pointwise &&
+  return is_function && state.row().facts.kind == OpKind::Pointwise &&
          lower_pointwise(state, node.op_type, node.inputs, node.outputs[0]);
 }
 

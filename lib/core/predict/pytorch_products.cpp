@@ -52,7 +52,7 @@ bool has_folded_norm(const EagerState& state, const Node& node) {
 
 }  // namespace
 
-bool lower_conv(EagerState& state, const Node& node, const NodeReport& row, bool is_merged) {
+bool lower_conv(EagerState& state, const Node& node, double macs, bool is_merged) {
   Tile input = state.tile(node.inputs[0]), weight = state.tile(node.inputs[1]);
   Tile output = state.declared(node.outputs[0]);
   if (!input.known || !weight.known || !output.known || input.sizes.size() < 3) return false;
@@ -62,8 +62,7 @@ bool lower_conv(EagerState& state, const Node& node, const NodeReport& row, bool
   input = state.make_packed(std::move(input));
   output.type = state.product_type();
   if (channels_last) output.strides = pagoda::channels_last(output.sizes);
-  KernelLaunch kernel{.kind = conv_class(node, input, weight, channels_last)};
-  kernel.macs = state.number(row.cost.macs);
+  KernelLaunch kernel{.kind = conv_class(node, input, weight, channels_last), .macs = macs};
   kernel.bytes = input.bytes() + weight.bytes() + output.bytes();
   const double groups = static_cast<double>(node.integer("group", 1));
   const double channels = static_cast<double>(output.sizes[1]);
@@ -86,7 +85,7 @@ bool lower_conv(EagerState& state, const Node& node, const NodeReport& row, bool
 
 bool lower_merged_conv(EagerState& state, std::int32_t convolution, ValueId result) {
   const Node& node = state.graph().node(convolution);
-  if (!lower_conv(state, node, state.row_of(convolution), true)) return false;
+  if (!lower_conv(state, node, state.number(state.row_of(convolution).cost.macs), true)) return false;
   state.set(result, state.tile(node.outputs[0]));
   return true;
 }
