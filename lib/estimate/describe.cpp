@@ -2,11 +2,9 @@
 #include "describe.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 
 #include "pagoda/base/error.h"
-#include "pagoda/base/json_writer.h"
 #include "pagoda/core/call_names.h"
 
 namespace pagoda::estimate {

@@ -2,7 +2,6 @@
 #include "pagoda/estimate/make_estimate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "describe.h"

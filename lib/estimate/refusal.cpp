@@ -4,7 +4,6 @@
 #include <initializer_list>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "describe.h"

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "pagoda/base/csv_line.h"
-#include "pagoda/base/files.h"
 #include "pagoda/documents/ceilings.h"
 #include "pagoda/measured/import.h"
 #include "pagoda/measured/ort_kernels.h"

@@ -1,7 +1,6 @@
 #include "here_rounds.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"

@@ -1,6 +1,5 @@
 // pagoda-calibrate: fits the coefficients of predicted times to measured times, or checks a calibration against them;
 // with --energy fits the energy cost of work, traffic and time; with --here measures this machine and an engine on it.
-#include <iostream>
 
 #include "arguments.h"
 #include "commands.h"

@@ -193,27 +193,6 @@ double cpu_run_seconds(const OrtKernels& lowered, const CpuCoefficients& coeffic
   return std::accumulate(seconds.begin(), seconds.end(), 0.0);
 }
 
-std::vector<SlowOrtKernels> slow_kernels(const OrtKernels& lowered, const std::vector<double>& seconds) {
-  const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  std::vector<SlowOrtKernels> list;
-  for (const auto& [kind, reason] : kSlow) {
-    SlowOrtKernels slow{.kind = kind, .rows = {}, .reason = reason};
-    std::vector<std::pair<double, std::int32_t>> found;
-    for (std::size_t i = 0; i < seconds.size(); ++i) {
-      if (lowered.kernels[i].kind != kind) continue;
-      slow.seconds += seconds[i];
-      found.emplace_back(-seconds[i], lowered.kernels[i].row);
-    }
-    if (found.empty() || slow.seconds < kSlowPart * total) continue;
-    std::sort(found.begin(), found.end());
-    for (const auto& [time, row] : found) slow.rows.push_back(row);
-    list.push_back(std::move(slow));
-  }
-  std::sort(list.begin(), list.end(),
-            [](const SlowOrtKernels& a, const SlowOrtKernels& b) { return a.seconds > b.seconds; });
-  return list;
-}
-
 namespace {
 
 // Memory. The file's tensors stay in memory until the session has its own copies: convolution weights in blocks of
@@ -292,12 +271,29 @@ void list_float_kernels(const EngineRun& run, const OrtKernels& lowered, Predict
   }
 }
 
-std::string slow_note(const EngineRun& run, const SlowOrtKernels& slow, double total) {
-  const NodeReport& first = run.analysis.nodes[index(slow.rows.front())];
-  const Graph& graph = run.model.graph(first.graph);
-  return cat(to_string(slow.kind), " takes ", base::rounded(100 * slow.seconds / total), " % of the time in ",
-             slow.rows.size(), slow.rows.size() == 1 ? " kernel, " : " kernels, most in ",
-             display_name(graph, graph.node(first.node)), ": ", slow.reason);
+// Notes on kernels of classes that are slow in this engine for a known reason, most time first.
+std::vector<std::string> slow_notes(const EngineRun& run, const OrtKernels& lowered, const std::vector<double>& seconds,
+                                    double total) {
+  std::vector<std::pair<double, std::string>> slow;
+  for (const auto& [kind, reason] : kSlow) {
+    double sum = 0;
+    std::vector<std::pair<double, std::int32_t>> rows;
+    for (std::size_t i = 0; i < seconds.size(); ++i) {
+      if (lowered.kernels[i].kind != kind) continue;
+      sum += seconds[i];
+      rows.emplace_back(-seconds[i], lowered.kernels[i].row);
+    }
+    if (rows.empty() || sum < kSlowPart * total) continue;
+    const NodeReport& first = run.analysis.nodes[index(std::min_element(rows.begin(), rows.end())->second)];
+    const Graph& graph = run.model.graph(first.graph);
+    slow.emplace_back(sum, cat(to_string(kind), " takes ", base::rounded(100 * sum / total), " % of the time in ",
+                               rows.size(), rows.size() == 1 ? " kernel, " : " kernels, most in ",
+                               display_name(graph, graph.node(first.node)), ": ", reason));
+  }
+  std::sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<std::string> notes;
+  for (auto& [sum, note] : slow) notes.push_back(std::move(note));
+  return notes;
 }
 
 // The machine that the calibration was measured on, in the placement of processors that most of its rounds had.
@@ -327,8 +323,7 @@ Prediction predict_cpu(const EngineRun& run) {
         "files of float16 took 0 to 38 % longer than in float32, so there is no interval");
   if (lowered.unknown_rows > 0)
     result.notes.push_back(cat(lowered.unknown_rows, " operators are not modelled: the prediction covers the rest"));
-  for (const SlowOrtKernels& slow : slow_kernels(lowered, seconds))
-    result.notes.push_back(slow_note(run, slow, *result.seconds));
+  for (std::string& note : slow_notes(run, lowered, seconds, *result.seconds)) result.notes.push_back(std::move(note));
   set_interval(result, is_half ? std::nullopt : fitted.interval, fitted.coverage,
                is_half ? "files of float16 take longer than what is predicted" : kTooFewFamilies);
   result.memory = predict_cpu_memory(cpu_memory_terms(run.model, analysis));

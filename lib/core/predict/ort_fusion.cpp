@@ -2,7 +2,6 @@
 // provider or another: which nodes become one kernel. Its fusions and reorders (ort_layouts.cpp) follow the optimised
 // graphs and profiles of models/skeletons.
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "pagoda/core/memory.h"

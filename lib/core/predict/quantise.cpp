@@ -2,7 +2,6 @@
 // quantize_static with Q/DQ pairs, QUInt8 activations and QInt8 weights, per tensor.
 #include "pagoda/core/quantise.h"
 
-#include <algorithm>
 #include <iterator>
 #include <map>
 #include <set>

@@ -1,5 +1,6 @@
 // Fits engines of eager kernels, and judges them by families left out.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -17,6 +18,14 @@ namespace pagoda::lab {
 namespace {
 
 using Eigen::Index;
+
+// The coefficients of a class, with the derivatives of a kernel's time; the first multiplies the work.
+constexpr std::pair<double ClassCoefficients::*, double KernelTerms::*> kOfClass[] = {
+    {&ClassCoefficients::work, &KernelTerms::by_work},
+    {&ClassCoefficients::bytes, &KernelTerms::by_bytes},
+    {&ClassCoefficients::rows, &KernelTerms::by_rows},
+    {&ClassCoefficients::width, &KernelTerms::by_width},
+    {&ClassCoefficients::depth, &KernelTerms::by_depth}};
 
 // Equal kernels of a run.
 struct Counted {
@@ -97,7 +106,7 @@ class EagerFit {
       for (const double host : {1.0, 0.25}) {
         Eigen::VectorXd start = fit_.centre;
         for (const Slots& slots : slots_)
-          if (slots.work >= 0) start[slots.work] += std::log(device);
+          if (slots.front() >= 0) start[slots.front()] += std::log(device);
         for (std::size_t i = 0; i < std::size(kHostCosts); ++i) start[host_ + static_cast<Index>(i)] += std::log(host);
         const Eigen::VectorXd found = fit_.solve(start);
         if (fit_.cost(found) < fit_.cost(best)) best = found;
@@ -107,10 +116,7 @@ class EagerFit {
   }
 
  private:
-  // Places in the list of fitted coefficients; -1: not fitted.
-  struct Slots {
-    Index work = -1, bytes = -1, rows = -1, width = -1, depth = -1;
-  };
+  using Slots = std::array<Index, std::size(kOfClass)>;  // places in the list of fitted coefficients; -1: not fitted
 
   void add_coefficients() {
     std::map<const double*, Index> at;
@@ -134,8 +140,9 @@ class EagerFit {
     launch_ = slot(coefficients_.launch);
     norm_ = slot(coefficients_.norm);
     host_ = slot(coefficients_.host.*kHostCosts[0].member);
-    for (const ClassCoefficients& of : coefficients_.classes)
-      slots_.push_back({slot(of.work), slot(of.bytes), slot(of.rows), slot(of.width), slot(of.depth)});
+    for (std::size_t kind = 0; kind < kKernelClasses; ++kind)
+      for (std::size_t i = 0; i < std::size(kOfClass); ++i)
+        slots_[kind][i] = slot(coefficients_.classes[kind].*kOfClass[i].first);
   }
 
   void add(Sample sample, double weight) {
@@ -162,11 +169,8 @@ class EagerFit {
     const Slots& slots = slots_[static_cast<std::size_t>(entry.kernel.kind)];
     row[launch_] += entry.count * t.launch;
     row[norm_] += entry.count * t.by_norm;
-    row[slots.bytes] += entry.count * t.by_bytes;
-    if (slots.work >= 0) row[slots.work] += entry.count * t.by_work;
-    if (slots.rows >= 0) row[slots.rows] += entry.count * t.by_rows;
-    if (slots.width >= 0) row[slots.width] += entry.count * t.by_width;
-    if (slots.depth >= 0) row[slots.depth] += entry.count * t.by_depth;
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      if (slots[i] >= 0) row[slots[i]] += entry.count * t.*kOfClass[i].second;
     return entry.count * t.seconds;
   }
 
@@ -193,7 +197,7 @@ class EagerFit {
   LogFit fit_;
   EagerCoefficients coefficients_;
   Index launch_ = -1, norm_ = -1, host_ = -1;  // host_: of the first of kHostCosts
-  std::vector<Slots> slots_;                   // by class
+  std::array<Slots, kKernelClasses> slots_ = {};
   std::vector<Sample> samples_;
 };
 

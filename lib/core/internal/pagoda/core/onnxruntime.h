@@ -22,7 +22,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -191,17 +190,6 @@ std::vector<double> cpu_seconds(const OrtKernels& lowered, const CpuCoefficients
 double cpu_run_seconds(const OrtKernels& lowered, const CpuCoefficients& coefficients, const CpuMachine& machine);
 // The kernels of ONNX Runtime's CPU provider at its highest level of optimisation. All dims must be bound.
 OrtKernels ort_cpu_kernels(const Model& model, const Analysis& analysis, double channel_block);
-
-// Kernels of one class that is slow in this engine for a known reason, where they take at least 5 % of the time.
-struct SlowOrtKernels {
-  OrtKernelClass kind = OrtKernelClass::Other;
-  std::vector<std::int32_t> rows;  // in Analysis::nodes, most time first
-  double seconds = 0;
-  std::string_view reason;
-};
-
-// Most time first. `seconds`: of each kernel.
-std::vector<SlowOrtKernels> slow_kernels(const OrtKernels& lowered, const std::vector<double>& seconds);
 
 // --- memory ---
 
