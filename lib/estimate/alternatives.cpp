@@ -229,7 +229,8 @@ std::vector<EstimateAdvice> advice_of(const Model& model, const EstimateRequest&
   }
   if (open) {
     const std::int64_t batch = batch_of_run(model, request, *open, findings.analysis).value_or(1);
-    if (const auto larger = larger_batch(model, request, *open, now, batch, *findings.estimate.fit)) advice.push_back(*larger);
+    if (const auto larger = larger_batch(model, request, *open, now, batch, *findings.estimate.fit))
+      advice.push_back(*larger);
   }
   std::erase_if(advice, [](const EstimateAdvice& each) { return each.gain < kLeastGain; });
   for (EstimateAdvice& each : advice)
@@ -331,61 +332,36 @@ Model model_in_phase(const Model& file_model, const PhaseOptions& phase) {
 
 namespace {
 
-// One row after another of a table over precisions, traffic models, devices and numbers of devices.
-class Variants {
+// A list, or the one value that stands for an empty list.
+template <typename Value>
+std::vector<Value> or_else(std::vector<Value> list, const Value& value) {
+  if (list.empty()) list.push_back(value);
+  return list;
+}
+
+// The rows of one precision of a table over precisions, traffic models, devices and numbers of devices.
+class VariantsOf {
  public:
-  Variants(const Model& model, const Model& file_model, const EstimateRequest& request,
-           std::vector<Diagnostic>& warnings)
-      : model_(model), file_model_(file_model), request_(request), warnings_(warnings) {}
-
-  std::vector<EstimateVariant> all() {
-    std::vector<DeviceSpec> devices = request_.other_devices;
-    if (devices.empty() && request_.device) devices.push_back(*request_.device);
-    std::vector<std::optional<Precision>> precisions(request_.other_precisions.begin(),
-                                                     request_.other_precisions.end());
-    if (precisions.empty()) precisions.push_back(request_.precision);
-    std::vector<TrafficModel> traffics = request_.other_traffic;
-    if (traffics.empty()) traffics.push_back(request_.traffic);
-    std::vector<std::optional<ParallelOptions>> groups(request_.other_parallel.begin(), request_.other_parallel.end());
-    if (groups.empty()) groups.push_back(request_.parallel);
-    for (const std::optional<Precision>& precision : precisions) {
-      start(precision);
-      for (const TrafficModel moved : traffics)
-        for (const DeviceSpec& device : devices)
-          for (const std::optional<ParallelOptions>& group : groups) add(moved, device, group);
-    }
-    refuse_none_left();
-    return std::move(variants_);
-  }
-
- private:
-  // Sets everything that the rows of a precision share.
-  void start(const std::optional<Precision>& precision) {
-    current_ = request_;
-    current_.precision = precision_ = precision;
+  VariantsOf(const Model& file_model, const Model& model, const EstimateRequest& request,
+             const std::optional<Precision>& precision, std::vector<Diagnostic>& warnings)
+      : file_model_(file_model), precision_(precision), warnings_(warnings), current_(request) {
+    current_.precision = precision;
     current_.sweep.clear();
-    narrow_ = take_quantised_form(model_, current_);
-    start_ = sized(model(), current_);
-    training_.reset();
-    if (request_.training) training_ = train(model(), start_.analysis, *request_.training);
-    step_ = training_ ? step_analysis(start_.analysis, *training_) : Analysis();
-    need_ = memory_need(model(), start_.analysis, training_ ? &*training_ : nullptr);
-    open_ = current_.phase ? open_batch(model(), current_, start_.analysis) : std::nullopt;
-    items_ = real(items_of(request_, start_)).value_or(1);  // without a batch, a run is one item
-    prompts_.clear();
-    opens_.clear();
-    shares_.clear();
-    prompt_shares_.clear();
+    narrow_ = take_quantised_form(model, current_);
+    model_ = narrow_ ? &narrow_->model : &model;
+    start_ = sized(*model_, current_);
+    if (request.training) training_ = train(*model_, start_.analysis, *request.training);
+    if (training_) step_ = step_analysis(start_.analysis, *training_);
+    need_ = memory_need(*model_, start_.analysis, training_ ? &*training_ : nullptr);
+    if (request.phase) open_ = open_batch(*model_, current_, start_.analysis);
+    items_ = real(items_of(request, start_)).value_or(1);  // without a batch, a run is one item
   }
 
-  const Model& model() const { return narrow_ ? narrow_->model : model_; }
-  const Analysis& run() const { return training_ ? step_ : start_.analysis; }
-
-  void add(TrafficModel moved, const DeviceSpec& device, const std::optional<ParallelOptions>& group) {
+  EstimateVariant row(TrafficModel moved, const DeviceSpec& device, const std::optional<ParallelOptions>& group) {
     current_.device = device;
     current_.traffic = moved;
     current_.parallel = group && group->devices() > 1 ? group : std::nullopt;
-    EstimateVariant& row = variants_.emplace_back();
+    EstimateVariant row;
     row.device = device.id + (device.power_mode.empty() ? "" : ":" + device.power_mode);
     row.precision = precision_;
     row.traffic = moved;
@@ -397,12 +373,32 @@ class Variants {
       if (!current_.parallel) throw;
       row.refused = error.what();
     }
+    return row;
+  }
+
+ private:
+  // A step on the devices of a request, or on one.
+  struct Step {
+    std::optional<GroupRun> on_group;
+    RooflineTotals time;
+
+    const GroupRun* group() const { return on_group ? &*on_group : nullptr; }
+  };
+  using Key = std::array<std::int64_t, 4>;  // traffic, where it matters; tensor, pipeline, expert
+
+  Step step_of(std::map<Key, GroupShare>& shares, const Model& model, const EstimateRequest& request,
+               const Sized& sized, const Analysis& run) const {
+    if (!request.parallel) return {.on_group = {}, .time = times_of(model, request, run)};
+    const auto share = [&] { return share_of_group(model, request, sized); };
+    Step step{.on_group = run_on_group(model, request, sized, kept(shares, key_of(true), share)), .time = {}};
+    step.time = step.on_group->bound.totals;
+    return step;
   }
 
   void fill(EstimateVariant& row) {
-    const std::optional<GroupRun> group = group_run(shares_, model(), current_, start_);
-    const RooflineTotals time = group ? group->bound.totals : times_of(model(), current_, run());
-    const MemoryNeed& held = group ? group->largest_need() : need_;
+    const Step step = step_of(shares_, *model_, current_, start_, training_ ? step_ : start_.analysis);
+    const RooflineTotals& time = step.time;
+    const MemoryNeed& held = step.on_group ? step.on_group->largest_need() : need_;
     row.total_bytes = held.total();
     if (row.parallel) {
       row.weight_bytes = held.weights;
@@ -413,17 +409,16 @@ class Variants {
     if (current_.phase && row.device_bytes) {
       const Open& open = open_sizes();
       if (open_)
-        row.largest_batch =
-            largest_batch(model(), current_, *open_, open.batch, *row.device_bytes, group ? &*group : nullptr);
-      limit_context(row, open.context, group ? &*group : nullptr);
+        row.largest_batch = largest_batch(*model_, current_, *open_, open.batch, *row.device_bytes, step.group());
+      limit_context(row, open.context, step.group());
     }
-    row.predicted = engine_time(model(), current_, start_, group, time, narrow_.has_value(), warnings_);
+    row.predicted = engine_time(*model_, current_, start_, step.on_group, time, narrow_.has_value(), warnings_);
     const auto devices = static_cast<double>(row.devices());
     if (row.predicted) {
       row.predicted->items_per_second = items_ / *row.predicted->seconds;
       if (row.parallel) row.predicted->device_items_per_second = *row.predicted->items_per_second / devices;
     }
-    if (request_.prompt > 0) row.prompt = prompt();
+    if (current_.prompt > 0) row.prompt = prompt();
     if (time.seconds <= 0) return;
     row.seconds = time.seconds;
     row.floor_seconds = time.floor_seconds;
@@ -431,8 +426,9 @@ class Variants {
     row.items_per_second = items_ / time.seconds;
     if (row.parallel) row.device_items_per_second = *row.items_per_second / devices;
     // Energy constants are for one device.
-    if (!group) row.joules = joules_at_bound(model(), current_, run(), time.seconds);
-    if (const auto price = request_.price_per_hour.find(current_.device->id); price != request_.price_per_hour.end())
+    if (!step.on_group)
+      row.joules = joules_at_bound(*model_, current_, training_ ? step_ : start_.analysis, time.seconds);
+    if (const auto price = current_.price_per_hour.find(current_.device->id); price != current_.price_per_hour.end())
       row.price_per_million = price->second * devices / 3600 * 1e6 / *row.items_per_second;
   }
 
@@ -442,7 +438,6 @@ class Variants {
     OpenContext context;
   };
 
-  using Key = std::array<std::int64_t, 4>;  // traffic, where it matters; tensor, pipeline, expert
   Key key_of(bool with_traffic) const {
     const ParallelOptions group = current_.parallel.value_or(ParallelOptions{});
     return {with_traffic ? static_cast<std::int64_t>(current_.traffic) : 0, group.tensor, group.pipeline, group.expert};
@@ -455,17 +450,9 @@ class Variants {
     return found != values.end() ? found->second : values.emplace(key, make()).first->second;
   }
 
-  // A step of a request on several devices; nothing on one.
-  std::optional<GroupRun> group_run(std::map<Key, GroupShare>& shares, const Model& model,
-                                    const EstimateRequest& request, const Sized& sized) const {
-    if (!request.parallel) return std::nullopt;
-    const auto share = [&] { return share_of_group(model, request, sized); };
-    return run_on_group(model, request, sized, kept(shares, key_of(true), share));
-  }
-
   const Open& open_sizes() {
     return kept(opens_, key_of(false), [&] {
-      return Open{.batch = open_ ? open_share(model(), current_, open_->analysis()) : Analysis(),
+      return Open{.batch = open_ ? open_share(*model_, current_, open_->analysis()) : Analysis(),
                   .context = open_context(file_model_, current_)};
     });
   }
@@ -482,7 +469,7 @@ class Variants {
     return kept(prompts_, sequences, [&] {
       Prompt prompt{.model = {}, .request = current_, .sized = {}};
       EstimateRequest& prefill = prompt.request;
-      prefill.phase = PhaseOptions{.phase = Phase::Prefill, .tokens = request_.prompt, .past = 0};
+      prefill.phase = PhaseOptions{.phase = Phase::Prefill, .tokens = current_.prompt, .past = 0};
       prefill.speculation.reset();
       prefill.sizes.batch = sequences;
       prompt.model = model_in_phase(file_model_, *prefill.phase);
@@ -498,31 +485,20 @@ class Variants {
     request.device = current_.device;
     request.traffic = current_.traffic;
     request.parallel = current_.parallel;
-    const std::optional<GroupRun> group = group_run(prompt_shares_, prefill.model, request, prefill.sized);
-    const RooflineTotals time = group ? group->bound.totals : times_of(prefill.model, request, prefill.sized.analysis);
-    EstimatePrompt result{.tokens = request_.prompt, .sequences = sequences, .seconds = {}, .predicted = {}};
-    if (time.seconds > 0) result.seconds = time.seconds;
-    result.at_least = time.at_least;
-    result.predicted = engine_time(prefill.model, request, prefill.sized, group, time, false, warnings_);
+    const Step step = step_of(prompt_shares_, prefill.model, request, prefill.sized, prefill.sized.analysis);
+    EstimatePrompt result{.tokens = current_.prompt, .sequences = sequences, .seconds = {}, .predicted = {}};
+    if (step.time.seconds > 0) result.seconds = step.time.seconds;
+    result.at_least = step.time.at_least;
+    result.predicted = engine_time(prefill.model, request, prefill.sized, step.on_group, step.time, false, warnings_);
     return result;
   }
 
-  // A table of refusals alone is an error.
-  void refuse_none_left() const {
-    const auto is_refused = [](const EstimateVariant& row) { return !row.refused.empty(); };
-    if (!variants_.empty() && std::all_of(variants_.begin(), variants_.end(), is_refused))
-      throw Error(variants_.front().refused);
-  }
-
-  const Model& model_;
   const Model& file_model_;
-  const EstimateRequest& request_;
+  const std::optional<Precision>& precision_;  // as requested; a quantised form states that of its file in `current_`
   std::vector<Diagnostic>& warnings_;
-  std::vector<EstimateVariant> variants_;
-  // Of the current precision, which a quantised form states in the types of its file:
-  std::optional<Precision> precision_;
   EstimateRequest current_;  // of the row that is filled
   std::optional<QuantisedForm> narrow_;
+  const Model* model_ = nullptr;  // the quantised form if there is one
   Sized start_;
   std::optional<Training> training_;
   Analysis step_;
@@ -538,10 +514,28 @@ class Variants {
 
 std::vector<EstimateVariant> variants_of(const Model& model, const Model& file_model, const EstimateRequest& request,
                                          std::vector<Diagnostic>& warnings) {
+  std::vector<EstimateVariant> rows;
   if (request.other_devices.empty() && request.other_precisions.empty() && request.other_traffic.empty() &&
       request.other_parallel.empty() && request.prompt == 0)
-    return {};
-  return Variants(model, file_model, request, warnings).all();
+    return rows;
+  std::vector<DeviceSpec> devices = request.other_devices;
+  if (devices.empty() && request.device) devices.push_back(*request.device);
+  using Precisions = std::vector<std::optional<Precision>>;
+  using Groups = std::vector<std::optional<ParallelOptions>>;
+  const Precisions precisions =
+      or_else(Precisions(request.other_precisions.begin(), request.other_precisions.end()), request.precision);
+  const Groups groups = or_else(Groups(request.other_parallel.begin(), request.other_parallel.end()), request.parallel);
+  const std::vector<TrafficModel> traffics = or_else(request.other_traffic, request.traffic);
+  for (const std::optional<Precision>& precision : precisions) {
+    VariantsOf variants(file_model, model, request, precision, warnings);
+    for (const TrafficModel moved : traffics)
+      for (const DeviceSpec& device : devices)
+        for (const std::optional<ParallelOptions>& group : groups) rows.push_back(variants.row(moved, device, group));
+  }
+  // A table of refusals alone is an error.
+  const auto is_refused = [](const EstimateVariant& row) { return !row.refused.empty(); };
+  if (!rows.empty() && std::all_of(rows.begin(), rows.end(), is_refused)) throw Error(rows.front().refused);
+  return rows;
 }
 
 }  // namespace pagoda::estimate
