@@ -3,7 +3,7 @@
 
 #include <deque>
 
-#include "here_rounds.h"
+#include "here.h"
 #include "support/files.h"
 
 namespace pagoda::tools {

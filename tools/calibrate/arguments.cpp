@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "commands.h"
 #include "pagoda/base/text.h"
 #include "tool.h"
 

@@ -1,4 +1,4 @@
-// The command line of pagoda-calibrate.
+// The command line of pagoda-calibrate, and its ways beside a table of runs.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "pagoda/lab/fit.h"
 #include "pagoda/core/precision.h"
+#include "pagoda/lab/fit.h"
 
 namespace pagoda::tools {
 
@@ -27,5 +27,15 @@ struct CalibrateArguments {
 
 // Empty after --help or --version. Throws UsageError.
 std::optional<CalibrateArguments> parse_calibrate(int argc, char** argv);
+
+std::vector<std::string> engines_here();  // that --here measures, by id
+
+// Each returns the exit code, and throws Error.
+// --here: measures this machine's ceilings and an engine on it, and fits a calibration to them.
+int calibrate_here(const CalibrateArguments& arguments);
+// --energy: fits and reports the energy cost of work, traffic and time.
+int calibrate_energy(const CalibrateArguments& arguments);
+// --engine tensorrt: fits the TensorRT kernel model to published runs.
+int calibrate_tensorrt(const CalibrateArguments& arguments);
 
 }  // namespace pagoda::tools

@@ -1,4 +1,4 @@
-#include "commands.h"
+#include "arguments.h"
 
 #include <filesystem>
 

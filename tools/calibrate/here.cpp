@@ -1,4 +1,3 @@
-#include "commands.h"
 
 #include <unistd.h>
 
@@ -8,8 +7,7 @@
 #include <iostream>
 #include <vector>
 
-#include "here_fit.h"
-#include "here_rounds.h"
+#include "here.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/process.h"

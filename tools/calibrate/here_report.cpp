@@ -1,4 +1,4 @@
-#include "here_fit.h"
+#include "here.h"
 
 #include <algorithm>
 #include <thread>

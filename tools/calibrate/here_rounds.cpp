@@ -1,4 +1,4 @@
-#include "here_rounds.h"
+#include "here.h"
 
 #include <algorithm>
 

@@ -2,7 +2,6 @@
 // with --energy fits the energy cost of work, traffic and time; with --here measures this machine and an engine on it.
 
 #include "arguments.h"
-#include "commands.h"
 #include "pagoda/base/files.h"
 #include "pagoda/core/eager.h"
 #include "pagoda/documents/calibration.h"

@@ -9,7 +9,7 @@
 #include "pagoda/base/text.h"
 #include "predict/eager_state.h"
 #include "predict/engines.h"
-#include "predict/ort_provider.h"
+#include "predict/ort_graph.h"
 
 namespace pagoda::inline core {
 

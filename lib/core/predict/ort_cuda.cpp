@@ -1,4 +1,4 @@
-// ONNX Runtime optimises a graph for its CUDA provider as for a CPU, without blocks of channels (ort_provider.h). This
+// ONNX Runtime optimises a graph for its CUDA provider as for a CPU, without blocks of channels (OrtProvider). This
 // gives each kernel of that graph its class on a GPU, and adds what the provider launches beside it.
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "predict/gpu_products.h"
 #include "predict/graph_facts.h"
-#include "predict/ort_provider.h"
+#include "predict/ort_graph.h"
 
 namespace pagoda::inline core {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "pagoda/core/memory.h"
 #include "predict/ort_graph.h"
-#include "predict/ort_provider.h"
 #include "predict/pytorch.h"
 
 namespace pagoda::inline core {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "predict/ort_graph.h"
-#include "predict/ort_provider.h"
 
 namespace pagoda::inline core {
 namespace {

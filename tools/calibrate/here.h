@@ -1,7 +1,8 @@
-// The measurements of --here, and the fits of an engine's calibration to them.
+// The measurements of --here, the rounds of each run that count, and the fits of an engine's calibration to them.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -80,5 +81,31 @@ void require_costs(const Here& here, std::size_t run, std::int64_t unknown_rows)
 HereFit with_residuals(const Here& here, lab::Fit fit, bool has_intervals);
 // A table of the runs, and how far the predictions are off.
 std::string report(const Here& here, const lab::Fit& fit);
+
+// --- rounds: each run of the study is measured in several ---
+
+using Rounds = std::map<const StudyRow*, std::vector<const documents::Result*>>;  // the fastest first
+
+// The rounds that gave a time.
+Rounds rounds_of(const HereEngine& engine, const std::vector<documents::Result>& results);
+
+// Where a host placed the processors of a virtual machine while it was measured. A calibration is of one cache if the
+// machine had one in some round of at least half of its runs.
+struct Placements {
+  std::size_t together = 0, apart = 0;             // rounds
+  double together_seconds = 0, apart_seconds = 0;  // the mean time until one processor sees what another wrote
+  bool is_of_one_cache = false;
+
+  double apart_share() const;  // of the rounds whose placement is known
+};
+Placements placements_of(const Rounds& rounds);
+// Runs that no round has measured in that placement, though others were.
+std::vector<const StudyRow*> runs_without_one_cache(const Rounds& rounds, const Placements& placements);
+
+// The time of a run by the rounds of one placement that were not disturbed.
+HereRun run_of(const StudyRow& row, const std::vector<const documents::Result*>& rounds, const Placements& placements);
+
+// Notes on placements, and on runs that were disturbed.
+std::vector<std::string> notes_of(const Rounds& rounds, const Placements& placements, const std::string& folder);
 
 }  // namespace pagoda::tools
