@@ -8,16 +8,15 @@ using namespace documents;
 
 namespace {
 
-// A sum that is empty if any term is.
+// A sum is empty if any term is.
 template <typename Maybe>
-class Sum {
- public:
-  void add(const Maybe& term) { total_ = total_ && term ? Maybe(*total_ + *term) : Maybe(); }
-  const Maybe& total() const { return total_; }
+void add(Maybe& sum, const Maybe& term) {
+  sum = sum && term ? Maybe(*sum + *term) : Maybe();
+}
 
- private:
-  Maybe total_ = 0;
-};
+void keep_larger(Count& largest, const Count& other) {
+  largest = largest && other ? Count(std::max(*largest, *other)) : Count();
+}
 
 Count times(const Count& count, std::int64_t runs) { return count ? Count(*count * runs) : Count(); }
 
@@ -34,41 +33,33 @@ std::optional<bool> Pipeline::fits(const Count& need) const {
 
 Pipeline sum_up(std::vector<PipelinePart> parts) {
   Pipeline result;
-  Sum<Count> macs, flops, bytes, params, weights;
-  Sum<std::optional<double>> seconds, floor, predicted;
-  Count most_activations = Int{0}, most = Int{0};
-  const auto keep_larger = [](Count& largest, const Count& other) {
-    largest = largest && other ? Count(std::max(*largest, *other)) : Count();
-  };
+  for (Count Pipeline::*sum : {&Pipeline::macs, &Pipeline::flops, &Pipeline::bytes, &Pipeline::params,
+                               &Pipeline::weight_bytes, &Pipeline::in_turn_bytes})
+    result.*sum = 0;
+  result.seconds = result.floor_seconds = result.predicted_seconds = 0;
+  Count most_activations = 0;
   for (const PipelinePart& part : parts) {
     const EstimateDocument& estimate = part.estimate;
     const EstimateCounts& counts = estimate.totals.counts;
     const auto runs = static_cast<double>(part.runs);
-    macs.add(times(counts.macs, part.runs));
-    flops.add(times(counts.flops, part.runs));
-    bytes.add(times(counts.bytes, part.runs));
-    params.add(counts.params);
-    weights.add(counts.param_bytes);
+    add(result.macs, times(counts.macs, part.runs));
+    add(result.flops, times(counts.flops, part.runs));
+    add(result.bytes, times(counts.bytes, part.runs));
+    add(result.params, counts.params);
+    add(result.weight_bytes, counts.param_bytes);
     const auto& roofline = estimate.roofline;
-    seconds.add(roofline ? std::optional(roofline->totals.seconds * runs) : std::nullopt);
-    floor.add(roofline ? std::optional(roofline->totals.floor_seconds * runs) : std::nullopt);
-    predicted.add(roofline && roofline->predicted ? std::optional(*roofline->predicted->seconds * runs) : std::nullopt);
+    using Seconds = std::optional<double>;
+    add(result.seconds, roofline ? Seconds(roofline->totals.seconds * runs) : Seconds());
+    add(result.floor_seconds, roofline ? Seconds(roofline->totals.floor_seconds * runs) : Seconds());
+    add(result.predicted_seconds,
+        roofline && roofline->predicted ? Seconds(*roofline->predicted->seconds * runs) : Seconds());
     keep_larger(most_activations, estimate.totals.activation_peak_bytes);
-    keep_larger(most, part.need());
+    keep_larger(result.in_turn_bytes, part.need());
     if (roofline && !result.items) result.items = roofline->items;
     if (estimate.fit) result.device_bytes = estimate.fit->device_bytes;
     result.partial = result.partial || !estimate.is_complete();
   }
-  result.macs = macs.total();
-  result.flops = flops.total();
-  result.bytes = bytes.total();
-  result.params = params.total();
-  result.weight_bytes = weights.total();
-  result.seconds = seconds.total();
-  result.floor_seconds = floor.total();
-  result.predicted_seconds = predicted.total();
   if (result.weight_bytes && most_activations) result.resident_bytes = *result.weight_bytes + *most_activations;
-  result.in_turn_bytes = most;
   result.parts = std::move(parts);
   return result;
 }
