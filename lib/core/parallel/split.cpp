@@ -65,15 +65,15 @@ Split find_split(const Model& model, const Analysis& analysis, std::int64_t devi
     for (std::size_t n = 0; n < lookup.graph.nodes.size(); ++n) {
       const auto node = static_cast<std::int32_t>(n);
       if (!lookup.product(node) || is_placed(node)) continue;
-      Trial trial(lookup, split, devices, is_head);
-      if (trial.run(node)) {
+      const std::optional<TrialStop> failed = try_split(lookup, node, devices, is_head, split);
+      if (!failed) {
         split.whole.erase(node);
         continue;
       }
-      if (trial.is_final()) throw Error(base::field("tensor_parallel", devices) + ": " + trial.reason());
+      if (failed->is_final) throw Error(base::field("tensor_parallel", devices) + ": " + failed->reason);
       if (is_head) continue;
       split.whole.insert(node);
-      reasons[node] = lookup.name(node) + ": " + trial.reason();
+      reasons[node] = lookup.name(node) + ": " + failed->reason;
     }
   if (split.rows.empty())
     throw Error(base::field("tensor_parallel", devices) + ": the model has no products that devices can share" +
