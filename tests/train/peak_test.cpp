@@ -230,15 +230,7 @@ class Oracle {
  public:
   Oracle(const Model& model, const Analysis& analysis, const Training& training)
       : graph_(model.main()), schedule_(schedule_of(model, analysis)), training_(training) {
-    std::vector<bool> constant(graph_.values.size());
-    for (std::size_t v = 0; v < constant.size(); ++v)
-      constant[v] = schedule_.storage_of[v] >= 0 && storage(v).place == StoragePlace::Constant;
-    train_rules::GradientFlow flow(model, analysis, options_, constant);
-    std::vector<OpCost> forward;
-    for (const Step& step : schedule_.steps)
-      forward.push_back(step.row < 0 ? OpCost{} : training.rows[static_cast<std::size_t>(step.row)].forward);
-    flow.run(forward);
-    flow_ = flow.flow();
+    flow_ = train_rules::gradient_flow(model, analysis, schedule_, options_);
     n_ = static_cast<int>(graph_.nodes.size());
     find_intervals(analysis);
   }
@@ -246,10 +238,6 @@ class Oracle {
   Int peak() const { return peak_of(intervals_, 2 * n_ + 1); }
 
  private:
-  const Storage& storage(std::size_t value) const {
-    return schedule_.storages[static_cast<std::size_t>(schedule_.storage_of[value])];
-  }
-
   void find_intervals(const Analysis& analysis) {
     for (std::size_t s = 0; s < schedule_.storages.size(); ++s) {
       const Storage& of = schedule_.storages[s];

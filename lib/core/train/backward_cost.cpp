@@ -5,7 +5,6 @@
 #include <set>
 
 #include "graph/index.h"
-#include "memory/schedule.h"
 #include "train/flow.h"
 
 namespace pagoda::inline core::train_rules {
@@ -16,21 +15,19 @@ class Coster {
   Coster(const Graph& graph, const Analysis& analysis, const Flow& flow, const TrainingOptions& options)
       : graph_(graph), analysis_(analysis), flow_(flow), options_(options), has_one_(flow.seeded) {}
 
-  BackwardCost visit(std::int32_t id, const OpCost& forward) {
-    BackwardCost result;
-    const Node& node = graph_.nodes[index(id)];
-    const NodeBackward& backward = flow_.nodes[index(id)];
-    result.dx.precision = result.dw.precision = forward.precision;
-    if (!backward.runs()) return result;
+  void visit(std::size_t id, TrainingRow& row) {
+    const Node& node = graph_.nodes[id];
+    const NodeBackward& backward = flow_.nodes[id];
+    row.dx.precision = row.dw.precision = row.forward.precision;
+    if (!backward.runs()) return;
     for (const bool of_parameters : {false, true}) {
       std::vector<const Gradient*> part;
       for (const Gradient& gradient : backward.gradients)
         if (flow_.from_weights[index(node.inputs[index(gradient.input)])] == of_parameters) part.push_back(&gradient);
-      add_part(node, backward, part, of_parameters ? result.dw : result.dx);
+      add_part(node, backward, part, of_parameters ? row.dw : row.dx);
     }
     std::set<ValueId> seen;
-    for (const Gradient& gradient : backward.gradients) write(node, gradient, seen, result);
-    return result;
+    for (const Gradient& gradient : backward.gradients) write(node, gradient, seen, row);
   }
 
  private:
@@ -65,11 +62,11 @@ class Coster {
 
   // The first gradient of a value is written; every further one is added: read both, write the sum. Two gradients
   // from the same node are added before they are written.
-  void write(const Node& node, const Gradient& gradient, std::set<ValueId>& seen, BackwardCost& result) {
+  void write(const Node& node, const Gradient& gradient, std::set<ValueId>& seen, TrainingRow& row) {
     const ValueId value = node.inputs[index(gradient.input)];
     const bool of_weights = flow_.from_weights[index(value)];
     const bool is_trained = flow_.trained[index(value)];
-    OpCost& cost = of_weights ? result.dw : result.dx;
+    OpCost& cost = of_weights ? row.dw : row.dx;
     const TensorType& type = analysis_.types[index(value)];
     if (!type.shape) return;
     const Dim elements = element_count(*type.shape);
@@ -80,8 +77,8 @@ class Coster {
     }
     if (!gradient.is_renamed) {
       cost.bytes_written += bytes * gradient.moved;
-      if (!is_trained) result.gradient_bytes += bytes * gradient.moved;
-      if (is_trained && !has_one_[index(value)]) result.parameter_gradient_bytes += bytes;
+      if (!is_trained) row.gradient_bytes += bytes * gradient.moved;
+      if (is_trained && !has_one_[index(value)]) row.parameter_gradient_bytes += bytes;
     }
     if (has_one_[index(value)]) {
       cost.arith += elements;
@@ -104,16 +101,16 @@ Dim value_bytes(const Analysis& analysis, ValueId value) {
   return value == kAbsent ? Dim(0) : bytes_of(analysis.types[index(value)]).value_or(0);
 }
 
-std::vector<BackwardCost> backward_costs(const Graph& graph, const Analysis& analysis, const Flow& flow,
-                                         const TrainingOptions& options, const std::vector<OpCost>& forward) {
+void add_backward_costs(const Graph& graph, const Analysis& analysis, const TrainingOptions& options, Flow& flow) {
   Coster coster(graph, analysis, flow, options);
-  std::vector<BackwardCost> result(graph.nodes.size());
-  for (auto id = static_cast<std::int32_t>(graph.nodes.size()); id-- > 0;) {
-    BackwardCost cost;
-    cost.problem = stopped([&] { cost = coster.visit(id, forward[index(id)]); });
-    result[index(id)] = std::move(cost);
+  for (std::size_t id = graph.nodes.size(); id-- > 0;) {
+    TrainingRow with_backward = flow.rows[id];
+    std::string problem = stopped([&] { coster.visit(id, with_backward); });
+    if (problem.empty())
+      flow.rows[id] = std::move(with_backward);
+    else if (flow.rows[id].problem.empty())
+      flow.rows[id].problem = std::move(problem);
   }
-  return result;
 }
 
 }  // namespace pagoda::inline core::train_rules

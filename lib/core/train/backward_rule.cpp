@@ -14,8 +14,8 @@ Gradient& Backward::add(int input, std::vector<Read> reads, Work work) {
 }
 
 Read Backward::keep(std::string_view what, Dim bytes) {
-  statistics.push_back({what, std::move(bytes)});
-  return {Source::Statistic, static_cast<int>(statistics.size()) - 1};
+  node_.statistics.push_back({what, std::move(bytes)});
+  return {Source::Statistic, static_cast<int>(node_.statistics.size()) - 1};
 }
 
 // Compares axis by axis, from the last. A constant 1 against a larger constant is broadcast for all sizes; against a

@@ -50,26 +50,33 @@ struct Statistic {
   Dim bytes;
 };
 
-// A node as its backward rule sees it.
+// The backward of one node.
+struct NodeBackward {
+  std::vector<bool> wanted;         // by input: a gradient is computed (or would be, if the rule is missing)
+  std::vector<bool> arrives;        // by output: whether it has a gradient
+  std::vector<Gradient> gradients;  // empty where the rule is missing
+  std::vector<Statistic> statistics;
+
+  bool runs() const { return !wanted.empty(); }
+};
+
+// A node as its backward rule sees it. The rule adds to the node's gradients and statistics.
 class Backward {
  public:
-  Backward(const OpContext& context, const OpCost& forward_cost, const TrainingOptions& training)
-      : op(context), forward(forward_cost), options(training) {}
+  Backward(const OpContext& context, const OpCost& forward_cost, const TrainingOptions& training, NodeBackward& node)
+      : op(context), forward(forward_cost), options(training), gradients(node.gradients), node_(node) {}
 
   const OpContext& op;
   const OpCost& forward;
   const TrainingOptions& options;
-  std::vector<bool> wanted;      // by input
-  std::vector<bool> parameters;  // by input: computed from parameters alone
-  std::vector<bool> arrives;     // by output: whether it has a gradient
-  std::vector<Gradient> gradients;
-  std::vector<Statistic> statistics;
+  std::vector<Gradient>& gradients;
+  std::vector<bool> parameters = {};  // by input: computed from parameters alone
 
   bool wants(int input) const {
-    return input < static_cast<int>(wanted.size()) && wanted[static_cast<std::size_t>(input)];
+    return input < static_cast<int>(node_.wanted.size()) && node_.wanted[static_cast<std::size_t>(input)];
   }
   bool has_gradient(int output) const {
-    return output < static_cast<int>(arrives.size()) && arrives[static_cast<std::size_t>(output)];
+    return output < static_cast<int>(node_.arrives.size()) && node_.arrives[static_cast<std::size_t>(output)];
   }
   bool is_parameter(int input) const { return parameters[static_cast<std::size_t>(input)]; }
 
@@ -79,6 +86,7 @@ class Backward {
   Read keep(std::string_view what, Dim bytes);
 
  private:
+  NodeBackward& node_;
   Gradient unwanted_;
 };
 

@@ -2,78 +2,40 @@
 // what each node's backward computes and reads.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "memory/schedule.h"
 #include "ops/context.h"
 #include "train/backward_rule.h"
 
 namespace pagoda::inline core::train_rules {
 
-// The backward of one node.
-struct NodeBackward {
-  std::vector<bool> wanted;         // by input: a gradient is computed (or would be, if the rule is missing)
-  std::vector<bool> arrives;        // by output
-  std::vector<Gradient> gradients;  // empty where the rule is missing
-  std::vector<Statistic> statistics;
-  std::string problem;  // why the rule is missing
-
-  bool runs() const { return !wanted.empty(); }
-};
-
 struct Flow {
   std::vector<bool> trained;       // by value: an initializer that the optimizer updates
   std::vector<bool> from_weights;  // by value: a weight, or computed from weights alone
   std::vector<NodeBackward> nodes;
+  std::vector<TrainingRow> rows;   // by node; those of calls that are replaced by their body have no costs
   std::vector<bool> has_gradient;  // by value
   std::vector<bool> seeded;        // by value: an output whose gradient comes from the loss
 };
 
-class GradientFlow {
- public:
-  GradientFlow(const Model& model, const Analysis& analysis, const TrainingOptions& options,
-               const std::vector<bool>& constant);
+// The flow of gradients, and of each row the forward in training mode, and why that or the backward is unknown.
+Flow gradient_flow(const Model& model, const Analysis& analysis, const Schedule& schedule,
+                   const TrainingOptions& options);
 
-  // The cost of a node's forward in training mode.
-  OpCost training_forward(std::int32_t node, const OpCost& inference);
-  // `forward` by node.
-  void run(const std::vector<OpCost>& forward);
+// Adds the parts of each node's backward to its row.
+void add_backward_costs(const Graph& graph, const Analysis& analysis, const TrainingOptions& options, Flow& flow);
 
-  const Flow& flow() const { return flow_; }
+// Adds the tensors that a step keeps or computes again to the rows, and to `memory` their bytes and the peak of all
+// that is alive in the step. The schedule is that of forward in training mode.
+void add_step_memory(const Analysis& analysis, const TrainingOptions& options, Schedule& schedule, Flow& flow,
+                     TrainingMemory& memory);
 
- private:
-  OpContext::State state_of(std::int32_t node);
-  // The node's output is computed from trained parameters alone: folded in inference, not in training.
-  bool unfolds(std::int32_t node) const;
-  const BackwardRule& rule_of(const Node& node) const;
-  bool is_differentiable(ValueId value) const;
-  bool wants(const Node& node, const BackwardRule& rule, std::size_t input) const;
-  void find_trained();
-  void find_leading();
-  void seed();
-  void visit(std::int32_t node, const OpCost& forward);
-
-  const Model& model_;
-  const Graph& graph_;
-  const TrainingOptions& options_;
-  Session session_;
-  std::vector<ValueInfo> values_;
-  std::vector<bool> leads_;  // by value: a gradient of it would reach something wanted
-  Flow flow_;
-};
-
-// Costs of the parts of a node's backward, and the gradients' bytes.
-struct BackwardCost {
-  OpCost dx, dw;
-  Dim gradient_bytes, parameter_gradient_bytes;
-  std::string problem;  // why the cost is not known
-};
-
-// By node of the main graph.
-std::vector<BackwardCost> backward_costs(const Graph& graph, const Analysis& analysis, const Flow& flow,
-                                         const TrainingOptions& options, const std::vector<OpCost>& forward);
+// Adds the parameters that the optimizer updates, its work, and their memory.
+void add_parameters(const Graph& graph, const Analysis& analysis, const TrainingOptions& options, const Flow& flow,
+                    Training& result);
 
 // The message with which a rule ends early while `run` runs; empty if none does.
 template <typename Run>

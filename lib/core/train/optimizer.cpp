@@ -1,9 +1,9 @@
 // The work of optimizers per element, and the states that they keep.
-#include "train/optimizer.h"
-
 #include <array>
 
+#include "graph/index.h"
 #include "pagoda/base/enum_names.h"
+#include "train/flow.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -31,6 +31,11 @@ constexpr std::array<Row, kOptimizers.kSize> kRows = {{
 
 const Row& row(Optimizer optimizer) { return kRows[static_cast<std::size_t>(optimizer)]; }
 
+// A parameter of that type has a master copy of higher precision.
+bool has_master(const TrainingOptions& options, ElementType weight) {
+  return options.master_weights.value_or(bits(weight) < bits(options.state_type));
+}
+
 }  // namespace
 
 std::optional<Optimizer> optimizer(std::string_view name) { return kOptimizers.value(name); }
@@ -48,12 +53,6 @@ std::vector<std::string_view> recompute_names() {
 std::string_view to_string(Recompute recompute) { return kRecompute[recompute]; }
 std::string_view to_string(SavedKind kind) { return kSaved[kind]; }
 
-int optimizer_states(Optimizer optimizer) { return row(optimizer).states; }
-
-bool has_master(const TrainingOptions& options, ElementType weight) {
-  return options.master_weights.value_or(bits(weight) < bits(options.state_type));
-}
-
 // Reads the gradient, the states and the parameter (or its master, if there is one); writes the states, the parameter
 // and the master.
 OpCost optimizer_cost(const TrainingOptions& options, ElementType weight, const Dim& elements) {
@@ -69,6 +68,30 @@ OpCost optimizer_cost(const TrainingOptions& options, ElementType weight, const 
   cost.bytes_read = byte_size(elements, options.gradient_type.value_or(weight)) + states + updated;
   cost.bytes_written = states + updated + (master ? own : Dim(0));
   return cost;
+}
+
+void train_rules::add_parameters(const Graph& graph, const Analysis& analysis, const TrainingOptions& options,
+                                 const Flow& flow, Training& result) {
+  TrainingMemory& memory = result.memory;
+  const int states = row(options.optimizer).states;
+  for (std::size_t v = 0; v < graph.values.size(); ++v) {
+    if (!flow.trained[v] || !flow.has_gradient[v]) continue;
+    const Tensor& tensor = graph.initializers[index(graph.values[v].initializer)];
+    const ElementType element = analysis.types[v].element;
+    const Dim elements = element_count(*tensor.type.shape);
+    result.parameters.push_back({static_cast<ValueId>(v), graph.values[v].name, element, elements});
+    result.trained_elements += elements;
+    OpCost& optimizer = result.totals.optimizer;
+    const OpCost update = optimizer_cost(options, element, elements);
+    // One row covers all parameters: with several types it counts as the narrowest, so its time stays a lower bound.
+    const bool is_narrower =
+        optimizer.precision == ElementType::Undefined || bits(update.precision) < bits(optimizer.precision);
+    optimizer += update;
+    if (is_narrower) optimizer.precision = update.precision;
+    memory.gradient_bytes += byte_size(elements, options.gradient_type.value_or(element));
+    memory.optimizer_state_bytes += states * byte_size(elements, options.state_type);
+    if (has_master(options, element)) memory.master_weight_bytes += byte_size(elements, options.state_type);
+  }
 }
 
 }  // namespace pagoda::inline core

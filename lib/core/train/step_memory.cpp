@@ -3,8 +3,6 @@
 //
 // An item that backward needs is kept from forward, or computed again when the first backward that needs it runs: its
 // producer runs again, on items that are kept or have been computed again by then.
-#include "train/step_memory.h"
-
 #include <algorithm>
 #include <set>
 
@@ -12,6 +10,7 @@
 #include "memory/liveness.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
+#include "train/flow.h"
 
 namespace pagoda::inline core::train_rules {
 namespace {
@@ -31,28 +30,26 @@ struct Item {
   std::int32_t reader = -1;  // the first node to run again that reads it; −1 if none does
 };
 
-class Step {
+class StepMemory {
  public:
-  Step(const Analysis& analysis, Schedule& schedule, const Flow& flow, const TrainingOptions& options,
-       const std::vector<OpCost>& forward)
+  StepMemory(const Analysis& analysis, const TrainingOptions& options, Schedule& schedule, Flow& flow,
+             TrainingMemory& result)
       : analysis_(analysis),
+        options_(options),
         schedule_(schedule),
         flow_(flow),
-        options_(options),
-        forward_(forward),
+        result_(result),
         nodes_(static_cast<std::int32_t>(schedule.steps.size())) {}
 
-  StepMemory run() {
+  void run() {
     add_items();
     collect_needs();
     choose_kept();
-    result_.recomputed.assign(index(nodes_), false);
     for (std::int32_t node = nodes_; node-- > 0;)
       for (const Need& need : needs_[index(node)]) require(need.item, backward_of(node));
     charge();
     add_gradients();
-    result_.peak = peak();
-    return std::move(result_);
+    result_.activation_peak_bytes = peak();
   }
 
  private:
@@ -124,7 +121,7 @@ class Step {
   // --- what is kept ---
 
   bool runs_again(std::int32_t node) const {
-    return schedule_.is_kernel(index(node)) && forward_[index(node)].mark == Mark::Compute;
+    return schedule_.is_kernel(index(node)) && flow_.rows[index(node)].forward.mark == Mark::Compute;
   }
 
   // The node is a sum of activations that all get its gradient: a residual connection. If it were not kept, all nodes
@@ -178,7 +175,7 @@ class Step {
                          return segment[index(reader)] != segment[index(item.producer)];
                        });
       } else {
-        item.is_kept = forward_[index(item.producer)].macs != Dim(0) || joins_branches(item.producer);
+        item.is_kept = flow_.rows[index(item.producer)].forward.macs != Dim(0) || joins_branches(item.producer);
       }
     }
   }
@@ -200,7 +197,7 @@ class Step {
       item.again.extend(position);
       if (item.again.first >= 0) continue;
       const std::int32_t node = item.producer;
-      result_.recomputed[index(node)] = true;
+      flow_.rows[index(node)].recomputed = true;
       for (const std::int32_t written : schedule_.steps[index(node)].writes) start_again(written, position);
       for (const std::int32_t statistic : statistics_[index(node)]) start_again(statistic, position);
       for (const std::int32_t read : schedule_.steps[index(node)].reads)
@@ -217,17 +214,16 @@ class Step {
 
   // Charges each kept item to the first node, in the file's order, whose backward needs it.
   void charge() {
-    result_.saved.resize(index(nodes_));
     std::vector<bool> charged(items_.size(), false);
     const auto save = [&](std::int32_t node, const Need& need) {
       const Item& item = items_[index(need.item)];
       const bool is_first = item.is_kept && !charged[index(need.item)];
       if (is_first) charged[index(need.item)] = true;
       Dim bytes = is_first ? item.bytes.value_or(0) : Dim(0);
-      result_.saved_bytes += bytes;
+      result_.saved_activation_bytes += bytes;
       std::string what(need.value == kAbsent ? need.what
                                              : std::string_view(schedule_.graph->values[index(need.value)].name));
-      result_.saved[index(node)].push_back({need.kind, need.value, std::move(what), std::move(bytes)});
+      flow_.rows[index(node)].saved.push_back({need.kind, need.value, std::move(what), std::move(bytes)});
     };
     for (std::int32_t node = 0; node < nodes_; ++node)
       for (const Need& need : needs_[index(node)]) save(node, need);
@@ -301,26 +297,28 @@ class Step {
       if (item.again.first >= 0) add(item.again, item.bytes);
     step.steps = std::move(schedule_.steps);
     step.steps.resize(index(2 * nodes_ + 1));
-    return peak_formula(step, live, file_order(step));
+    std::optional<Dim> peak = peak_formula(step, live, file_order(step));
+    step.steps.resize(index(nodes_));
+    schedule_.steps = std::move(step.steps);
+    return peak;
   }
 
   const Analysis& analysis_;
-  Schedule& schedule_;
-  const Flow& flow_;
   const TrainingOptions& options_;
-  const std::vector<OpCost>& forward_;
+  Schedule& schedule_;
+  Flow& flow_;
+  TrainingMemory& result_;
   const std::int32_t nodes_;
   std::vector<Item> items_;
   std::vector<std::vector<Need>> needs_;               // by node
   std::vector<std::vector<std::int32_t>> statistics_;  // by node: items
-  StepMemory result_;
 };
 
 }  // namespace
 
-StepMemory step_memory(const Analysis& analysis, Schedule& schedule, const Flow& flow, const TrainingOptions& options,
-                       const std::vector<OpCost>& forward) {
-  return Step(analysis, schedule, flow, options, forward).run();
+void add_step_memory(const Analysis& analysis, const TrainingOptions& options, Schedule& schedule, Flow& flow,
+                     TrainingMemory& memory) {
+  StepMemory(analysis, options, schedule, flow, memory).run();
 }
 
 }  // namespace pagoda::inline core::train_rules

@@ -6,72 +6,26 @@
 #include <set>
 
 #include "graph/index.h"
-#include "memory/schedule.h"
-#include "ops/context.h"
 #include "train/flow.h"
-#include "train/optimizer.h"
-#include "train/step_memory.h"
 
 namespace pagoda::inline core {
 namespace {
 
-using train_rules::GradientFlow;
-
-// The costs of the main graph's nodes in training mode, by node; a call that is replaced by its body has none.
-std::vector<OpCost> forward_costs(const Analysis& analysis, const Schedule& schedule, GradientFlow& flow,
-                                  Training& result) {
-  std::vector<OpCost> costs(schedule.steps.size());
-  for (std::size_t i = 0; i < costs.size(); ++i) {
-    const std::int32_t row = schedule.steps[i].row;
-    if (row < 0) continue;
-    costs[i] = analysis.nodes[index(row)].cost;
-    TrainingRow& training = result.rows[index(row)];
-    const std::string problem = train_rules::stopped([&] {
-      if (!schedule.steps[i].has_body) costs[i] = flow.training_forward(static_cast<std::int32_t>(i), costs[i]);
-    });
-    if (!problem.empty()) training.problem = problem;
-    training.forward = costs[i];
-  }
-  return costs;
-}
-
 // In training, the output of a Dropout is no longer a view of its input: rebuilds the schedule with the rows' marks in
 // training. Returns an empty schedule if no mark differs.
-Schedule training_schedule(const Model& model, Analysis& trained, const Schedule& inference, const Training& result) {
+Schedule training_schedule(const Model& model, const Analysis& analysis, const Schedule& inference,
+                           const std::vector<TrainingRow>& nodes) {
+  Analysis trained = analysis;
   bool differs = false;
-  for (const Step& step : inference.steps) {
-    if (step.row < 0) continue;
-    OpCost& cost = trained.nodes[index(step.row)].cost;
-    const OpCost& forward = result.rows[index(step.row)].forward;
-    if (cost.mark == Mark::Folded || cost.mark == forward.mark) continue;
-    cost.mark = forward.mark;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const std::int32_t row = inference.steps[i].row;
+    if (row < 0) continue;
+    OpCost& cost = trained.nodes[index(row)].cost;
+    if (cost.mark == Mark::Folded || cost.mark == nodes[i].forward.mark) continue;
+    cost.mark = nodes[i].forward.mark;
     differs = true;
   }
   return differs ? schedule_of(model, trained) : Schedule{};
-}
-
-void add_parameters(const Graph& graph, const Analysis& analysis, const train_rules::Flow& flow,
-                    const TrainingOptions& options, Training& result) {
-  TrainingMemory& memory = result.memory;
-  const int states = optimizer_states(options.optimizer);
-  for (std::size_t v = 0; v < graph.values.size(); ++v) {
-    if (!flow.trained[v] || !flow.has_gradient[v]) continue;
-    const Tensor& tensor = graph.initializers[index(graph.values[v].initializer)];
-    const ElementType element = analysis.types[v].element;
-    const Dim elements = element_count(*tensor.type.shape);
-    result.parameters.push_back({static_cast<ValueId>(v), graph.values[v].name, element, elements});
-    result.trained_elements += elements;
-    OpCost& optimizer = result.totals.optimizer;
-    const OpCost update = optimizer_cost(options, element, elements);
-    // One row covers all parameters: with several types it counts as the narrowest, so its time stays a lower bound.
-    const bool is_narrower =
-        optimizer.precision == ElementType::Undefined || bits(update.precision) < bits(optimizer.precision);
-    optimizer += update;
-    if (is_narrower) optimizer.precision = update.precision;
-    memory.gradient_bytes += byte_size(elements, options.gradient_type.value_or(element));
-    memory.optimizer_state_bytes += states * byte_size(elements, options.state_type);
-    if (has_master(options, element)) memory.master_weight_bytes += byte_size(elements, options.state_type);
-  }
 }
 
 void sum_up(const Model& model, const Analysis& analysis, Training& result) {
@@ -119,43 +73,22 @@ Training train(const Model& model, const Analysis& analysis, const TrainingOptio
   }
 
   Schedule schedule = schedule_of(model, analysis);
-  std::vector<bool> constant(graph.values.size(), false);
-  for (std::size_t v = 0; v < constant.size(); ++v)
-    if (const std::int32_t storage = schedule.storage_of[v]; storage >= 0)
-      constant[v] = schedule.storages[index(storage)].place == StoragePlace::Constant;
-  GradientFlow flow(model, analysis, options, constant);
-  const std::vector<OpCost> forward = forward_costs(analysis, schedule, flow, result);
-  flow.run(forward);
-
-  const auto backward = train_rules::backward_costs(graph, analysis, flow.flow(), options, forward);
-  Analysis trained = analysis;
-  if (Schedule other = training_schedule(model, trained, schedule, result); other.graph != nullptr)
+  train_rules::Flow flow = train_rules::gradient_flow(model, analysis, schedule, options);
+  train_rules::add_backward_costs(graph, analysis, options, flow);
+  if (Schedule other = training_schedule(model, analysis, schedule, flow.rows); other.graph != nullptr)
     schedule = std::move(other);
-  // The problems of a call that is replaced by its body are reported at the first row of that body.
-  std::vector<std::int32_t> row_of, speaker_of;
-  for (const Step& step : schedule.steps) {
-    row_of.push_back(step.row);
-    const bool has_rows = step.body_begin < step.body_end;
-    speaker_of.push_back(step.row >= 0 || !has_rows ? step.row : static_cast<std::int32_t>(step.body_begin));
+  train_rules::add_step_memory(analysis, options, schedule, flow, result.memory);
+  for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
+    const Step& step = schedule.steps[i];
+    if (step.row >= 0) {
+      result.rows[index(step.row)] = std::move(flow.rows[i]);
+    } else if (step.body_begin < step.body_end && result.rows[step.body_begin].problem.empty()) {
+      // The first row of the body reports the problem of a call that the body replaces.
+      result.rows[step.body_begin].problem = std::move(flow.rows[i].problem);
+    }
   }
-  train_rules::StepMemory memory = train_rules::step_memory(analysis, schedule, flow.flow(), options, forward);
-  for (std::size_t i = 0; i < row_of.size(); ++i) {
-    const train_rules::NodeBackward& node = flow.flow().nodes[i];
-    if (speaker_of[i] >= 0 && result.rows[index(speaker_of[i])].problem.empty())
-      result.rows[index(speaker_of[i])].problem = node.problem.empty() ? backward[i].problem : node.problem;
-    if (row_of[i] < 0) continue;
-    TrainingRow& row = result.rows[index(row_of[i])];
-    row.dx = backward[i].dx;
-    row.dw = backward[i].dw;
-    row.gradient_bytes = backward[i].gradient_bytes;
-    row.parameter_gradient_bytes = backward[i].parameter_gradient_bytes;
-    row.saved = std::move(memory.saved[i]);
-    row.recomputed = memory.recomputed[i];
-  }
-  result.memory.saved_activation_bytes = std::move(memory.saved_bytes);
-  result.memory.activation_peak_bytes = std::move(memory.peak);
   result.memory.weight_bytes = analysis.totals.param_bytes;
-  add_parameters(graph, analysis, flow.flow(), options, result);
+  train_rules::add_parameters(graph, analysis, options, flow, result);
   sum_up(model, analysis, result);
   return result;
 }
