@@ -185,6 +185,11 @@ class Fuser {
                        [&](const Access& read) { return graph_.maker(read.value) != group || accept(read.value); });
   }
 
+  bool has(ValueId value, const Dim& elements) { return equals(graph_.elements(value), elements); }
+  bool all_have(std::int32_t group, std::int32_t id, const Dim& elements) {
+    return all_from(group, id, [&](ValueId value) { return has(value, elements); });
+  }
+
   // --- element-wise operators ---
 
   void visit_pointwise(std::int32_t id, const OpFacts& op) {
@@ -226,7 +231,7 @@ class Fuser {
       const std::int32_t from = graph_.producer(read.value);
       const OpFacts* made_by = from < 0 ? nullptr : graph_.op(from);
       if (made_by == nullptr || made_by->kind != OpKind::Dequantize || graph_.group_of(from) < 0) continue;
-      if (graph_.group(graph_.group_of(from)).nodes.size() > 1 || !equals(graph_.elements(read.value), elements) ||
+      if (graph_.group(graph_.group_of(from)).nodes.size() > 1 || !has(read.value, elements) ||
           graph_.only_reader(read.value) != id)
         continue;
       const std::int32_t candidate = graph_.maker(graph_.node(from).inputs[0]);
@@ -235,33 +240,32 @@ class Fuser {
       const bool is_product = group.kind == GroupKind::Contraction;
       if ((!is_product && group.kind != GroupKind::Pointwise) || group.elements != elements) continue;
       const Fusion why = is_product ? epilogue(candidate, id, op, elements, from) : Fusion::Elementwise;
-      if (graph_.join_after(candidate, from, Fusion::Dequantize, id, why)) return candidate;
+      const FusionGraph::Member added[] = {{from, Fusion::Dequantize}, {id, why}};
+      if (graph_.add(candidate, added)) return candidate;
     }
     return -1;
   }
 
   std::optional<Fusion> reason_to_join(std::int32_t id, std::int32_t node, const OpFacts& op, const Dim& elements) {
     const Group& group = graph_.group(id);
-    const auto has_all_elements = [&](ValueId value) { return equals(graph_.elements(value), elements); };
     switch (group.kind) {
       case GroupKind::Pointwise:
-        if (group.elements != elements || !all_from(id, node, has_all_elements)) return std::nullopt;
+        if (group.elements != elements || !all_have(id, node, elements)) return std::nullopt;
         return Fusion::Elementwise;
       case GroupKind::Contraction:
-        if (group.elements != elements || !all_from(id, node, has_all_elements) || belongs_to_norm(id, node))
+        if (group.elements != elements || !all_have(id, node, elements) || belongs_to_norm(id, node))
           return std::nullopt;
         return epilogue(id, node, op, elements);
       case GroupKind::RowWise: {
         if (elements == group.shape.rows && elements != group.elements)
-          return all_from(id, node, has_all_elements) ? std::optional(Fusion::Normalisation) : std::nullopt;
+          return all_have(id, node, elements) ? std::optional(Fusion::Normalisation) : std::nullopt;
         if (group.elements != elements) return std::nullopt;
         const Shape& output = *graph_.shape(graph_.output(node));
         bool uses_statistic = false;
         const bool is_legal = all_from(id, node, [&](ValueId value) {
-          if (has_all_elements(value)) return true;
+          if (has(value, elements)) return true;
           uses_statistic = true;
-          return equals(graph_.elements(value), group.shape.rows) &&
-                 is_per_row(*graph_.shape(value), output, group.shape.row);
+          return has(value, group.shape.rows) && is_per_row(*graph_.shape(value), output, group.shape.row);
         });
         if (!is_legal) return std::nullopt;
         return uses_statistic ? Fusion::Normalisation : Fusion::Elementwise;
@@ -338,8 +342,7 @@ class Fuser {
   void merge_elementwise(std::int32_t joined, std::int32_t other, std::int32_t node, const Dim& elements) {
     Group& a = graph_.group(joined);
     Group& b = graph_.group(other);
-    const auto has_all_elements = [&](ValueId value) { return equals(graph_.elements(value), elements); };
-    if (b.elements != elements || !all_from(other, node, has_all_elements)) return;
+    if (b.elements != elements || !all_have(other, node, elements)) return;
     const auto either = [&](GroupKind x, GroupKind y) {
       return (a.kind == x && b.kind == y) || (a.kind == y && b.kind == x);
     };
@@ -378,12 +381,11 @@ class Fuser {
     }
     const Dim elements = *graph_.elements(graph_.node(id).inputs[0]);
     const bool is_softmax = op.rows == RowAxes::Softmax;
-    const auto has_all_elements = [&](ValueId value) { return equals(graph_.elements(value), elements); };
     for (const std::int32_t candidate : producing_groups(id)) {
       Group& group = graph_.group(candidate);
       const bool fits =
           group.kind == GroupKind::Pointwise || (group.kind == GroupKind::RowWise && group.shape == *rows);
-      if (!fits || group.elements != elements || !all_from(candidate, id, has_all_elements)) continue;
+      if (!fits || group.elements != elements || !all_have(candidate, id, elements)) continue;
       if (!graph_.join(candidate, id, is_softmax ? Fusion::Softmax : Fusion::Normalisation)) continue;
       group.kind = GroupKind::RowWise;
       group.shape = *rows;

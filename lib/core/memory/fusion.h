@@ -1,6 +1,7 @@
 // Which nodes of the main graph run as one kernel, and the bytes that each such group moves.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -83,18 +84,16 @@ class FusionGraph {
   std::span<const Group> groups() const { return groups_; }
 
   std::int32_t add_group(GroupKind kind, std::int32_t node);
-  // Adds nodes and whole groups to `group` if the union is closed and small enough.
-  bool join(std::int32_t group, std::int32_t node, Fusion why);
-  // Adds a node that is a group of one, together with its reader, to `group`; both or neither.
-  bool join_after(std::int32_t group, std::int32_t alone, Fusion why_alone, std::int32_t reader, Fusion why_reader);
+  using Member = std::pair<std::int32_t, Fusion>;  // a node, and the rule that joins it
+  // Adds nodes without a group, and all nodes of other groups, to `group` if the union is closed and small enough.
+  bool add(std::int32_t group, std::span<const Member> added);
+  bool join(std::int32_t group, std::int32_t node, Fusion why) { return add(group, std::array{Member(node, why)}); }
   bool merge(std::int32_t into, std::int32_t from, Fusion why);
   // Forms a new group from nodes without a group.
   bool add_closed(GroupKind kind, std::vector<std::int32_t> nodes, Fusion why);
 
  private:
-  using Member = std::pair<std::int32_t, Fusion>;          // a node, and the rule that joined it
   const NodeReport* computing_row(std::int32_t id) const;  // null where the node is not a kernel that is modelled
-  bool add_members(std::int32_t group, std::span<const Member> added);
   NodeReads reads_of_row(std::int32_t node) const;
   void read_recomputed(std::int32_t node, NodeReads& reads);
   bool is_closed(const std::vector<std::int32_t>& members);
@@ -110,35 +109,25 @@ class FusionGraph {
 };
 
 // Order of passes: first patterns with several products or with halves, before other rules claim their nodes; then the
-// rules for the nodes after a kernel, in one pass; last the rules that need all groups: layouts, and products that share
-// an operand.
+// rules for the nodes after a kernel, in one pass; last the rules that need all groups: layouts, and products that
+// share an operand.
 void fuse_attention(const Model& model, FusionGraph& graph);
 void fuse_rotations(FusionGraph& graph);
 void fuse_in_order(const Model& model, FusionGraph& graph);
 void fuse_layouts(FusionGraph& graph, std::span<const std::int32_t> appended);
 void fuse_shared_operands(FusionGraph& graph);
 
-// The bytes that a group, or a node with a body, moves.
+// A group, or a node with a body, whose rows move their bytes one by one.
 struct MovedUnit {
-  std::int32_t group = -1;
-  std::int32_t node = -1;           // a node with a body
-  std::vector<Access> reads = {};   // from outside, each storage once (groups)
-  std::vector<Access> writes = {};  // read outside
-  Dim read_bytes = 0, written_bytes = 0, saved = 0;
-  // The precision in which all products of the group multiply, if they dequantise their operands themselves.
-  ElementType multiplies = ElementType::Undefined;
+  std::vector<std::int32_t> nodes;  // ascending
+  bool has_body = false;
+  TrafficGroup traffic = {};        // of a group
+  std::vector<Access> reads = {};   // of a group, from outside, each storage once
+  std::vector<Access> writes = {};  // of a group, read outside
 };
 
-// The nodes of a unit; `groups` outlive the span.
-std::span<const std::int32_t> nodes_of(const MovedUnit& unit, std::span<const Group> groups);
 // By node: its unit; -1 for nodes in none.
-std::vector<std::int32_t> unit_of_nodes(std::span<const MovedUnit> units, std::span<const Group> groups,
-                                        std::size_t nodes);
-
-struct FusedGraph {
-  std::vector<Group> groups;
-  std::vector<MovedUnit> units;  // in an order in which they can run
-};
+std::vector<std::int32_t> unit_of_nodes(std::span<const MovedUnit> units, std::size_t nodes);
 
 // Lets each reader of a DequantizeLinear dequantise by itself, if all can: its output then need not reach memory.
 void recompute_dequantised(const Model& model, const Analysis& analysis, Schedule& schedule);
@@ -147,13 +136,14 @@ void recompute_dequantised(const Model& model, const Analysis& analysis, Schedul
 // for others.
 std::vector<std::int32_t> appended_caches(const Model& model, const Analysis& analysis, const Schedule& schedule);
 
-FusedGraph fuse(const Model& model, const Analysis& analysis, const Schedule& schedule);
+// In an order in which they can run.
+std::vector<MovedUnit> fuse(const Model& model, const Analysis& analysis, const Schedule& schedule);
 
 // Memory traffic when units run in sequence with a cache.
 struct CacheResult {
   std::vector<std::pair<Int, Int>> moved;  // bytes read and written, by unit (0 for units with a body)
   std::vector<ResidentTensor> stayed;
 };
-CacheResult run_cached(const FusedGraph& fused, const Schedule& schedule, const TrafficOptions& options);
+CacheResult run_cached(std::span<const MovedUnit> units, const Schedule& schedule, const TrafficOptions& options);
 
 }  // namespace pagoda::inline core

@@ -1,6 +1,5 @@
 // The bookkeeping of fusion: the reads of each node, the members of each group, and the test that a group is closed.
 #include <algorithm>
-#include <array>
 
 #include "graph/index.h"
 #include "memory/fusion.h"
@@ -158,29 +157,18 @@ bool FusionGraph::add_closed(GroupKind kind, std::vector<std::int32_t> nodes, Fu
   return true;
 }
 
-bool FusionGraph::add_members(std::int32_t id, std::span<const Member> added) {
+bool FusionGraph::add(std::int32_t id, std::span<const Member> added) {
   std::vector<std::int32_t> members = group(id).nodes;
   for (const Member& member : added) members.push_back(member.first);
   if (members.size() > kMaxNodes || !is_closed(members)) return false;
   Group& target = group(id);
   for (const auto& [node_id, why] : added) {
+    if (const std::int32_t left = group_of(node_id); left >= 0) group(left) = {};
     target.nodes.push_back(node_id);
     target.joined_by.push_back(why);
     group_of_[index(node_id)] = id;
   }
   sort_members(target);
-  return true;
-}
-
-bool FusionGraph::join(std::int32_t id, std::int32_t node_id, Fusion why) {
-  return add_members(id, std::array{Member(node_id, why)});
-}
-
-bool FusionGraph::join_after(std::int32_t id, std::int32_t alone, Fusion why_alone, std::int32_t reader,
-                             Fusion why_reader) {
-  const std::int32_t left = group_of(alone);
-  if (!add_members(id, std::array{Member(alone, why_alone), Member(reader, why_reader)})) return false;
-  group(left) = Group{};
   return true;
 }
 
@@ -190,9 +178,7 @@ bool FusionGraph::merge(std::int32_t into, std::int32_t from, Fusion why) {
   std::vector<Member> added;
   for (std::size_t i = 0; i < source.nodes.size(); ++i)
     added.emplace_back(source.nodes[i], source.joined_by[i] == Fusion::None ? why : source.joined_by[i]);
-  if (!add_members(into, added)) return false;
-  group(from) = Group{};
-  return true;
+  return add(into, added);
 }
 
 // A union is closed when no path leaves it and comes back through other groups. Such a path can only begin at a member

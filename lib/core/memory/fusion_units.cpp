@@ -18,26 +18,40 @@ class Accountant {
 
   MovedUnit account(std::int32_t id) {
     const Group& group = graph_.group(id);
-    MovedUnit unit;
-    unit.group = id;
-    for (const std::int32_t node : group.nodes) {
-      const OpCost& cost = row_of(node).cost;
-      unit.read_bytes += cost.bytes_read;
-      unit.written_bytes += cost.bytes_written;
-    }
-    const Dim unfused = unit.read_bytes + unit.written_bytes;
+    MovedUnit unit{.nodes = group.nodes};
+    unit.traffic = sum_of_rows(group);
+    OpCost& moved = unit.traffic.cost;
+    const Dim unfused = moved.bytes();
     for (const std::int32_t node : group.nodes) read(unit, id, node);
-    unit.multiplies = multiplies(group, id);
+    if (const ElementType type = multiplies(group, id); type != ElementType::Undefined) moved.precision = type;
     for (const std::int32_t node : group.nodes) write(unit, id, node);
-    unit.saved = unfused - (unit.read_bytes + unit.written_bytes);
+    unit.traffic.saved = unfused - moved.bytes();
     return unit;
   }
 
  private:
-  const NodeReport& row_of(std::int32_t node) const {
-    return analysis_.nodes[index(graph_.schedule().steps[index(node)].row)];
+  std::int32_t row_id(std::int32_t node) const { return graph_.schedule().steps[index(node)].row; }
+  const NodeReport& row_of(std::int32_t node) const { return analysis_.nodes[index(row_id(node))]; }
+
+  // A group has the precision of its first contraction, else of its first row.
+  TrafficGroup sum_of_rows(const Group& group) const {
+    TrafficGroup result;
+    result.joined_by = group.joined_by;
+    result.rule = *std::min_element(group.joined_by.begin(), group.joined_by.end());
+    bool has_contraction = false;
+    for (const std::int32_t node : group.nodes) {
+      const OpCost& cost = row_of(node).cost;
+      result.rows.push_back(row_id(node));
+      result.cost += cost;
+      if (cost.mark == Mark::Unmodelled) result.cost.mark = Mark::Unmodelled;
+      const bool contracts = cost.macs != Dim(0);
+      if (result.rows.size() == 1 || (contracts && !has_contraction)) result.cost.precision = cost.precision;
+      has_contraction = has_contraction || contracts;
+    }
+    return result;
   }
 
+  // The precision in which all products of the group multiply, if they dequantise their operands themselves.
   ElementType multiplies(const Group& group, std::int32_t id) {
     ElementType type = ElementType::Undefined;
     for (const std::int32_t node : group.nodes) {
@@ -64,16 +78,16 @@ class Accountant {
 
   void read(MovedUnit& unit, std::int32_t id, std::int32_t node) {
     const NodeReads& reads = graph_.reads(node);
-    unit.read_bytes -= reads.spared;
+    unit.traffic.cost.bytes_read -= reads.spared;
     for (const Access& access : reads.accesses) {
       if (access.storage >= 0 && access.storage == appended_[index(node)]) {  // extended in place
-        unit.read_bytes -= access.bytes;
+        unit.traffic.cost.bytes_read -= access.bytes;
         continue;
       }
       const auto known = std::find_if(unit.reads.begin(), unit.reads.end(),
                                       [&](const Access& a) { return a.storage == access.storage; });
       if (graph_.maker(access.value) == id) {
-        unit.read_bytes -= access.bytes;
+        unit.traffic.cost.bytes_read -= access.bytes;
       } else if (known == unit.reads.end()) {
         unit.reads.push_back(access);
       } else {
@@ -84,12 +98,12 @@ class Accountant {
 
   // Parts add up to at most the whole tensor.
   void read_again(MovedUnit& unit, Access& known, const Access& access) {
-    unit.read_bytes -= access.bytes;
+    unit.traffic.cost.bytes_read -= access.bytes;
     const Storage* storage = access.storage < 0 ? nullptr : &graph_.schedule().storages[index(access.storage)];
     const std::optional<Dim> all = storage == nullptr ? std::nullopt : bytes_of(analysis_.types[index(storage->owner)]);
     Dim together = known.bytes + access.bytes;
     if (all && greater_equal(together, *all) == true) together = max(*all, known.bytes);
-    unit.read_bytes += together - known.bytes;
+    unit.traffic.cost.bytes_read += together - known.bytes;
     known.bytes = std::move(together);
   }
 
@@ -108,13 +122,13 @@ class Accountant {
         const ValueId past = graph_.schedule().storages[index(appended_[index(node)])].owner;
         const Dim kept = bytes_of(analysis_.types[index(past)]).value_or(Dim(0));
         bytes -= kept;
-        unit.written_bytes -= kept;
+        unit.traffic.cost.bytes_written -= kept;
       }
       const Storage* storage = graph_.storage_at(output);
       if (storage == nullptr) continue;
       const auto is_inside = [&](std::int32_t reader) { return graph_.group_of(reader) == id; };
       if (!storage->readers.empty() && storage->is_private(is_inside))
-        unit.written_bytes -= bytes;
+        unit.traffic.cost.bytes_written -= bytes;
       else
         unit.writes.push_back({graph_.storage(output), output, bytes});
     }
@@ -128,16 +142,15 @@ class Accountant {
 };
 
 // Orders units so that each comes after those whose tensors it reads; otherwise in the file's order.
-std::vector<MovedUnit> in_order(std::vector<MovedUnit> units, const FusionGraph& graph) {
-  const Schedule& schedule = graph.schedule();
-  const std::vector<std::int32_t> unit_of = unit_of_nodes(units, graph.groups(), schedule.steps.size());
+std::vector<MovedUnit> in_order(std::vector<MovedUnit> units, const Schedule& schedule) {
+  const std::vector<std::int32_t> unit_of = unit_of_nodes(units, schedule.steps.size());
   // Readers of a sequence wait for the producers of its members.
   std::vector<std::vector<std::int32_t>> next(units.size());
   std::vector<int> waits(units.size(), 0);
   std::vector<std::int32_t> pending;
   for (std::size_t u = 0; u < units.size(); ++u) {
     std::vector<std::int32_t> sources;
-    for (const std::int32_t node : nodes_of(units[u], graph.groups())) {
+    for (const std::int32_t node : units[u].nodes) {
       const Ids& reads = schedule.steps[index(node)].reads;
       pending.assign(reads.begin(), reads.end());
       for (int looks = 0; !pending.empty() && looks < FusionGraph::kMaxVisits; ++looks) {
@@ -156,7 +169,7 @@ std::vector<MovedUnit> in_order(std::vector<MovedUnit> units, const FusionGraph&
   }
   using Ready = std::pair<std::int32_t, std::size_t>;  // first node, unit
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
-  const auto make_ready = [&](std::size_t u) { ready.emplace(nodes_of(units[u], graph.groups()).front(), u); };
+  const auto make_ready = [&](std::size_t u) { ready.emplace(units[u].nodes.front(), u); };
   for (std::size_t u = 0; u < units.size(); ++u)
     if (waits[u] == 0) make_ready(u);
   std::vector<MovedUnit> result;
@@ -174,16 +187,10 @@ std::vector<MovedUnit> in_order(std::vector<MovedUnit> units, const FusionGraph&
 
 }  // namespace
 
-std::span<const std::int32_t> nodes_of(const MovedUnit& unit, std::span<const Group> groups) {
-  if (unit.node >= 0) return {&unit.node, 1};
-  return groups[index(unit.group)].nodes;
-}
-
-std::vector<std::int32_t> unit_of_nodes(std::span<const MovedUnit> units, std::span<const Group> groups,
-                                        std::size_t nodes) {
+std::vector<std::int32_t> unit_of_nodes(std::span<const MovedUnit> units, std::size_t nodes) {
   std::vector<std::int32_t> result(nodes, -1);
   for (std::size_t u = 0; u < units.size(); ++u)
-    for (const std::int32_t node : nodes_of(units[u], groups)) result[index(node)] = static_cast<std::int32_t>(u);
+    for (const std::int32_t node : units[u].nodes) result[index(node)] = static_cast<std::int32_t>(u);
   return result;
 }
 
@@ -234,7 +241,7 @@ std::vector<std::int32_t> appended_caches(const Model& model, const Analysis& an
   return appended;
 }
 
-FusedGraph fuse(const Model& model, const Analysis& analysis, const Schedule& schedule) {
+std::vector<MovedUnit> fuse(const Model& model, const Analysis& analysis, const Schedule& schedule) {
   FusionGraph graph(model, analysis, schedule);
   std::vector<std::int32_t> appended = appended_caches(model, analysis, schedule);
   fuse_attention(model, graph);
@@ -243,15 +250,13 @@ FusedGraph fuse(const Model& model, const Analysis& analysis, const Schedule& sc
   fuse_layouts(graph, appended);
   fuse_shared_operands(graph);
 
-  FusedGraph result;
+  std::vector<MovedUnit> units;
   Accountant accountant(analysis, graph, std::move(appended));
   for (std::size_t i = 0; i < graph.groups().size(); ++i)
-    if (!graph.groups()[i].nodes.empty()) result.units.push_back(accountant.account(static_cast<std::int32_t>(i)));
+    if (!graph.groups()[i].nodes.empty()) units.push_back(accountant.account(static_cast<std::int32_t>(i)));
   for (std::size_t i = 0; i < schedule.steps.size(); ++i)
-    if (schedule.steps[i].has_body) result.units.push_back({.node = static_cast<std::int32_t>(i)});
-  result.units = in_order(std::move(result.units), graph);
-  result.groups.assign(graph.groups().begin(), graph.groups().end());
-  return result;
+    if (schedule.steps[i].has_body) units.push_back({.nodes = {static_cast<std::int32_t>(i)}, .has_body = true});
+  return in_order(std::move(units), schedule);
 }
 
 }  // namespace pagoda::inline core

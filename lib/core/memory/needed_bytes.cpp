@@ -1,4 +1,5 @@
-#include "memory/needed_bytes.h"
+// Which row is the first to need each weight and each input of the model, and how many bytes of it: every run
+// must read them, whatever it fuses (RooflineTotals::floor_seconds).
 
 #include <algorithm>
 #include <utility>

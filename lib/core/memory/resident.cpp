@@ -21,19 +21,19 @@ struct Entry {
 
 class Cache {
  public:
-  Cache(const FusedGraph& fused, const Schedule& schedule, const TrafficOptions& options)
-      : fused_(fused), schedule_(schedule), options_(options), entries_(schedule.storages.size()) {
-    result_.moved.assign(fused.units.size(), {0, 0});
+  Cache(std::span<const MovedUnit> units, const Schedule& schedule, const TrafficOptions& options)
+      : units_(units), schedule_(schedule), options_(options), entries_(schedule.storages.size()) {
+    result_.moved.assign(units.size(), {0, 0});
   }
 
   CacheResult run() {
     find_last_readers();
-    for (std::size_t u = 0; u < fused_.units.size(); ++u) {
-      const auto unit = static_cast<std::int32_t>(u);
-      if (fused_.units[u].node >= 0)
-        run_body(unit, fused_.units[u].node);
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      const auto id = static_cast<std::int32_t>(u);
+      if (units_[u].has_body)
+        run_body(id, units_[u].nodes.front());
       else
-        run_group(unit, fused_.units[u]);
+        run_group(id, units_[u]);
     }
     for (std::size_t s = 0; s < entries_.size(); ++s)
       if (entries_[s].is_cached) drop(static_cast<std::int32_t>(s), true);
@@ -46,7 +46,7 @@ class Cache {
 
  private:
   void find_last_readers() {
-    const std::vector<std::int32_t> unit_of = unit_of_nodes(fused_.units, fused_.groups, schedule_.steps.size());
+    const std::vector<std::int32_t> unit_of = unit_of_nodes(units_, schedule_.steps.size());
     for (std::size_t s = 0; s < entries_.size(); ++s)
       for (const std::int32_t reader : schedule_.storages[s].readers)
         entries_[s].last_unit = std::max(entries_[s].last_unit, unit_of[index(reader)]);
@@ -140,7 +140,7 @@ class Cache {
       drop(id, false);
   }
 
-  const FusedGraph& fused_;
+  std::span<const MovedUnit> units_;
   const Schedule& schedule_;
   const TrafficOptions& options_;
   std::vector<Entry> entries_;     // by storage
@@ -151,8 +151,8 @@ class Cache {
 
 }  // namespace
 
-CacheResult run_cached(const FusedGraph& fused, const Schedule& schedule, const TrafficOptions& options) {
-  return Cache(fused, schedule, options).run();
+CacheResult run_cached(std::span<const MovedUnit> units, const Schedule& schedule, const TrafficOptions& options) {
+  return Cache(units, schedule, options).run();
 }
 
 }  // namespace pagoda::inline core

@@ -84,6 +84,9 @@ Schedule schedule_of(const Model& model, const Analysis& analysis);
 // nodes without rows.
 std::vector<Step> locate_steps(const Model& model, const std::vector<NodeReport>& rows, GraphId id, std::size_t begin);
 
+// Sets NodeReport::needed_bytes of all rows, and the peak of activations.
+void count_memory(const Model& model, Analysis& analysis);
+
 // Bytes of a value of this type; empty when the rank is unknown or elements have no fixed width.
 std::optional<Dim> bytes_of(const TensorType& type);
 

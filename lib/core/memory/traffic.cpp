@@ -22,31 +22,6 @@ TrafficGroup group_of_one(const NodeReport& row, std::int32_t id) {
   return {.rule = Fusion::None, .rows = {id}, .joined_by = {Fusion::None}, .cost = row.cost, .saved = 0};
 }
 
-// A group has the precision of its first contraction, else of its first row. Products that dequantise their operands
-// themselves have the precision of the narrow numbers.
-TrafficGroup group_of_many(const Analysis& analysis, const Schedule& schedule, const Group& group,
-                           const MovedUnit& unit) {
-  TrafficGroup result;
-  result.joined_by = group.joined_by;
-  bool has_contraction = false;
-  for (const std::int32_t node : group.nodes) {
-    const std::int32_t id = schedule.steps[index(node)].row;
-    const OpCost& cost = analysis.nodes[index(id)].cost;
-    result.rows.push_back(id);
-    result.cost += cost;
-    if (cost.mark == Mark::Unmodelled) result.cost.mark = Mark::Unmodelled;
-    const bool contracts = cost.macs != Dim(0);
-    if (result.rows.size() == 1 || (contracts && !has_contraction)) result.cost.precision = cost.precision;
-    has_contraction = has_contraction || contracts;
-  }
-  if (unit.multiplies != ElementType::Undefined) result.cost.precision = unit.multiplies;
-  result.rule = *std::min_element(result.joined_by.begin(), result.joined_by.end());
-  result.cost.bytes_read = unit.read_bytes;
-  result.cost.bytes_written = unit.written_bytes;
-  result.saved = unit.saved;
-  return result;
-}
-
 void add_group(Traffic& traffic, TrafficGroup group) {
   for (const std::int32_t row : group.rows)
     traffic.group_of[index(row)] = static_cast<std::int32_t>(traffic.groups.size());
@@ -83,18 +58,17 @@ std::pair<std::size_t, std::size_t> rows_of_body(const Schedule& schedule, const
 void add_units(Traffic& result, const Model& model, const Analysis& analysis, const TrafficOptions& options) {
   Schedule schedule = schedule_of(model, analysis);
   recompute_dequantised(model, analysis, schedule);
-  const FusedGraph fused = fuse(model, analysis, schedule);
+  std::vector<MovedUnit> units = fuse(model, analysis, schedule);
   CacheResult cached;
   const bool is_resident = options.model == TrafficModel::Resident;
-  if (is_resident) cached = run_cached(fused, schedule, options);
-  for (std::size_t u = 0; u < fused.units.size(); ++u) {
-    const MovedUnit& unit = fused.units[u];
-    if (unit.node >= 0) {
-      const auto [begin, end] = rows_of_body(schedule, analysis, unit.node);
+  if (is_resident) cached = run_cached(units, schedule, options);
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    if (units[u].has_body) {
+      const auto [begin, end] = rows_of_body(schedule, analysis, units[u].nodes.front());
       add_rows(result, analysis, begin, end);
       continue;
     }
-    TrafficGroup group = group_of_many(analysis, schedule, fused.groups[index(unit.group)], unit);
+    TrafficGroup& group = units[u].traffic;
     if (is_resident) {
       const Int unfused = size_at(group.saved + group.cost.bytes(), options.bindings);
       group.cost.bytes_read = cached.moved[u].first;

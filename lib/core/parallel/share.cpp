@@ -3,7 +3,6 @@
 #include <map>
 
 #include "graph/index.h"
-#include "memory/needed_bytes.h"
 #include "memory/schedule.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/enum_names.h"

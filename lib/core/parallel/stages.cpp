@@ -5,7 +5,6 @@
 #include <set>
 
 #include "graph/index.h"
-#include "memory/needed_bytes.h"
 #include "memory/schedule.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
