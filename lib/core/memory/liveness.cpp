@@ -77,13 +77,13 @@ Liveness liveness(const Schedule& schedule, std::span<const std::int32_t> order,
     Lifetime& life = live.lifetimes[s];
     life.first = storage.producer < 0 ? 0 : position[index(storage.producer)];
     life.last = storage.producer < 0 ? -1 : life.first;
-    for (const std::int32_t reader : storage.readers) life.last = std::max(life.last, position[index(reader)]);
-    if (storage.is_output) life.last = std::max(life.last, std::max(end, 0));
+    for (const std::int32_t reader : storage.readers) life.extend(position[index(reader)]);
+    if (storage.is_output) life.extend(std::max(end, 0));
   }
   // A sequence comes after its members, so in reverse order its lifetime is final before theirs.
   for (std::size_t s = count; s-- > 0;)
     for (const std::int32_t member : schedule.storages[s].holds)
-      live.lifetimes[index(member)].last = std::max(live.lifetimes[index(member)].last, live.lifetimes[s].last);
+      live.lifetimes[index(member)].extend(live.lifetimes[s].last);
   for (std::size_t i = 0; i < order.size(); ++i) {
     for (const std::int32_t output : schedule.steps[index(order[i])].writes)
       if (const Storage& after = schedule.storages[index(output)]; after.is_in_place)
@@ -94,11 +94,7 @@ Liveness liveness(const Schedule& schedule, std::span<const std::int32_t> order,
     const std::int32_t output = schedule.steps[index(order[i])].writes[0];
     live.shares[index(output)] = live.shares[index(*operand)];
   }
-  for (std::size_t s = 0; s < count; ++s) {
-    if (live.shares[s] == static_cast<std::int32_t>(s)) continue;
-    Lifetime& owner = live.lifetimes[index(live.shares[s])];
-    owner.last = std::max(owner.last, live.lifetimes[s].last);
-  }
+  for (std::size_t s = 0; s < count; ++s) live.lifetimes[index(live.shares[s])].extend(live.lifetimes[s].last);
   return live;
 }
 

@@ -1,6 +1,7 @@
 // When each storage of a schedule is alive, and the resulting peak, as a formula and as numbers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -13,6 +14,9 @@ namespace pagoda::inline core {
 struct Lifetime {
   std::int32_t first = 0;  // positions in the order, both inclusive
   std::int32_t last = -1;  // before `first`: never alive
+
+  bool is_alive() const { return last >= first; }
+  void extend(std::int32_t position) { last = std::max(last, position); }
 };
 
 struct Liveness {
@@ -23,7 +27,7 @@ struct Liveness {
 
   // Whether it owns bytes while it is alive, at some step.
   bool is_owner(std::size_t storage) const {
-    return shares[storage] == static_cast<std::int32_t>(storage) && lifetimes[storage].last >= lifetimes[storage].first;
+    return shares[storage] == static_cast<std::int32_t>(storage) && lifetimes[storage].is_alive();
   }
 };
 

@@ -115,7 +115,7 @@ class Planner {
     find_peak(plan);
     if (options_.arena) lay_out_tensors(plan);
     for (std::size_t s = 0; s < schedule_.storages.size(); ++s)
-      if (!schedule_.storages[s].bytes && live.lifetimes[s].last >= live.lifetimes[s].first)
+      if (!schedule_.storages[s].bytes && live.lifetimes[s].is_alive())
         plan.unsized.push_back(name_of(schedule_.storages[s].owner));
     for (std::size_t i = 0; i < schedule_.steps.size(); ++i)
       if (const Step& step = schedule_.steps[i];
@@ -133,8 +133,7 @@ class Planner {
     for (std::size_t s = 0; s < schedule_.storages.size(); ++s) {
       const std::int32_t owner = live.shares[s];
       const Lifetime& life = live.lifetimes[index(owner)];
-      if (schedule_.storages[s].place != StoragePlace::Device || life.last < life.first || sizes_.storages[s] == 0)
-        continue;
+      if (schedule_.storages[s].place != StoragePlace::Device || !life.is_alive() || sizes_.storages[s] == 0) continue;
       if (owner == static_cast<std::int32_t>(s)) {
         at[s] = static_cast<std::int32_t>(plan.tensors.size());
         plan.tensors.push_back({.value = schedule_.storages[s].owner,

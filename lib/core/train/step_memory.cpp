@@ -15,16 +15,11 @@
 namespace pagoda::inline core::train_rules {
 namespace {
 
-struct Life {
-  std::int32_t first = -1, last = -1;  // positions; never alive if first is −1
-  void extend(std::int32_t position) { last = std::max(last, position); }
-};
-
 struct Item {
   std::int32_t producer = -1;
   std::optional<Dim> bytes = {};
-  Life forward = {};         // while forward runs and, if it is kept, until backward is done with it
-  Life again = {};           // computed again
+  Lifetime forward = {};     // while forward runs and, if it is kept, until backward is done with it
+  Lifetime again = {};       // computed again
   bool is_kept = false;      // it is kept if it is needed
   bool is_needed = false;    // by some backward, or to compute something again
   std::int32_t reader = -1;  // the first node to run again that reads it; −1 if none does
@@ -69,11 +64,9 @@ class StepMemory {
     for (const Storage& storage : schedule_.storages) {
       Item item{.producer = storage.producer, .bytes = storage.bytes};
       if (storage.place == StoragePlace::Device) {
-        item.forward.first = std::max(storage.producer, 0);
-        item.forward.last = storage.producer;
+        item.forward = {std::max(storage.producer, 0), storage.producer};
         for (const std::int32_t reader : storage.readers) item.forward.extend(reader);
         if (storage.is_output) item.forward.extend(nodes_);
-        if (item.forward.last < 0) item.forward.first = -1;
       }
       items_.push_back(std::move(item));
     }
@@ -190,12 +183,13 @@ class StepMemory {
       item.is_needed = true;
       if (item.reader < 0) item.reader = reader;
       if (item.is_kept) {
-        if (item.forward.first < 0) item.forward = {std::max(item.producer, 0), item.producer};
         item.forward.extend(position);
         continue;
       }
-      item.again.extend(position);
-      if (item.again.first >= 0) continue;
+      if (item.again.is_alive()) {
+        item.again.extend(position);
+        continue;
+      }
       const std::int32_t node = item.producer;
       flow_.rows[index(node)].recomputed = true;
       for (const std::int32_t written : schedule_.steps[index(node)].writes) start_again(written, position);
@@ -207,9 +201,7 @@ class StepMemory {
 
   void start_again(std::int32_t id, std::int32_t position) {
     Item& item = items_[index(id)];
-    if (item.is_kept || item.again.first >= 0) return;
-    item.again.first = position;
-    item.again.extend(position);
+    if (!item.is_kept && !item.again.is_alive()) item.again = {position, position};
   }
 
   // Charges each kept item to the first node, in the file's order, whose backward needs it.
@@ -287,14 +279,14 @@ class StepMemory {
     Schedule step;
     step.graph = schedule_.graph;
     Liveness live;
-    const auto add = [&](const Life& life, const std::optional<Dim>& bytes) {
+    const auto add = [&](const Lifetime& life, const std::optional<Dim>& bytes) {
       live.shares.push_back(static_cast<std::int32_t>(step.storages.size()));
-      live.lifetimes.push_back({std::max(life.first, 0), life.first < 0 ? -1 : life.last});
+      live.lifetimes.push_back(life);
       step.storages.push_back({.bytes = bytes});
     };
     for (const Item& item : items_) add(item.forward, item.bytes);
     for (const Item& item : items_)
-      if (item.again.first >= 0) add(item.again, item.bytes);
+      if (item.again.is_alive()) add(item.again, item.bytes);
     step.steps = std::move(schedule_.steps);
     step.steps.resize(index(2 * nodes_ + 1));
     std::optional<Dim> peak = peak_formula(step, live, file_order(step));
