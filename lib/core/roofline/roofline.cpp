@@ -17,14 +17,7 @@ namespace {
 
 constexpr std::size_t kPrecisions = static_cast<std::size_t>(Precision::Int4) + 1;
 
-// A device's rates per second for work of one precision.
-struct Rates {
-  double contraction = 0;  // operations, 2 per multiply-accumulate; 0: not known
-  Precision contraction_precision = Precision::Float32;
-  Unit contraction_unit = Unit::Vector;
-  bool is_stated = false;  // the device has a peak for this format itself
-  double lanes = 0;        // issues on vector lanes: half the peak, which counts a fused multiply-add twice
-};
+using Rate = DeviceRates::Rate;  // for work of one precision
 
 bool lacks(const DeviceSpec& device, Precision type) {
   return std::find(device.lacks.begin(), device.lacks.end(), type) != device.lacks.end();
@@ -48,30 +41,46 @@ double vector_rate(const DeviceSpec& device, Precision type) {
   return best > 0 ? best : narrower;
 }
 
-Rates rates_of(const DeviceSpec& device, Precision type, std::optional<Precision> accumulate) {
-  Rates rates;
-  rates.lanes = vector_rate(device, type) / 2;
-  rates.is_stated = device.peak(type, Unit::Tensor) != nullptr || device.peak(type, Unit::Vector) != nullptr;
+Rate rate_of(const DeviceSpec& device, Precision type, std::optional<Precision> accumulate) {
+  Rate rate;
+  rate.lanes = vector_rate(device, type) / 2;  // the peak counts a fused multiply-add twice
   const auto offer = [&](Precision format, double factor) {
     for (const Unit unit : {Unit::Tensor, Unit::Vector}) {
       const Peak* peak = device.peak(format, unit, unit == Unit::Tensor ? accumulate : std::nullopt);
-      if (peak == nullptr || *peak->flops_per_second.value <= factor * rates.contraction) continue;
-      rates.contraction = *peak->flops_per_second.value;
-      rates.contraction_precision = format;
-      rates.contraction_unit = unit;
+      if (peak == nullptr || *peak->flops_per_second.value <= factor * rate.contraction) continue;
+      rate.contraction = *peak->flops_per_second.value;
+      rate.precision = format;
+      rate.unit = unit;
     }
   };
   offer(type, 1);
   for (std::size_t i = 0; i < kPrecisions; ++i)
     if (const auto format = static_cast<Precision>(i); format != type && holds(format, type))
-      offer(format, rates.contraction_precision == type ? kClearlyFaster : 1);
+      offer(format, rate.precision == type ? kClearlyFaster : 1);
   // A vector unit multiplies narrow types at least as fast as it adds them, dot products included.
-  if (const double packed = 2 * rates.lanes;
-      !lacks(device, type) && rates.contraction_unit == Unit::Vector && packed > rates.contraction) {
-    rates.contraction = packed;
-    rates.contraction_precision = type;
+  if (const double packed = 2 * rate.lanes;
+      !lacks(device, type) && rate.unit == Unit::Vector && packed > rate.contraction) {
+    rate.contraction = packed;
+    rate.precision = type;
   }
-  return rates;
+  return rate;
+}
+
+// Levels are listed from memory inwards.
+DeviceRates rates_of(const DeviceSpec& device, std::optional<Precision> accumulate) {
+  DeviceRates result;
+  for (std::size_t i = 0; i < kPrecisions; ++i)
+    result.rates.push_back(rate_of(device, static_cast<Precision>(i), accumulate));
+  result.special_per_second = device.special_per_second.value.value_or(0);
+  double inside = 0;
+  for (auto level = device.levels.rbegin(); level != device.levels.rend(); ++level) {
+    if (level->level != "shared" && level->bytes_per_second.known())  // kernels may bypass shared memory
+      result.levels.push_back({level->level, *level->bytes_per_second.value, inside});
+    const double units = level->per_unit ? device.units.value.value_or(1) : 1;
+    inside += units * level->capacity_bytes.value.value_or(0);
+  }
+  std::reverse(result.levels.begin(), result.levels.end());
+  return result;
 }
 
 // Busy time of the units. Each is linear in the work, so sums over rows are bounds for rows that run concurrently.
@@ -146,31 +155,13 @@ std::int64_t unmodelled_rows(const Analysis& analysis) {
   return rows;
 }
 
-// Levels from memory inwards, each with the bytes that the levels inside it can hold.
-std::vector<std::pair<const MemoryLevel*, double>> levels_of(const DeviceSpec& device) {
-  std::vector<std::pair<const MemoryLevel*, double>> levels;
-  double inside = 0;
-  for (auto level = device.levels.rbegin(); level != device.levels.rend(); ++level) {
-    if (level->level != "shared" && level->bytes_per_second.known())
-      levels.push_back({&*level, inside});  // kernels may bypass shared memory
-    const double units = level->per_unit ? device.units.value.value_or(1) : 1;
-    inside += units * level->capacity_bytes.value.value_or(0);
-  }
-  std::reverse(levels.begin(), levels.end());
-  return levels;
-}
-
 class Evaluator {
  public:
   Evaluator(const Analysis& analysis, const Traffic* traffic, const DeviceSpec& device, const RooflineOptions& options)
-      : device_(device) {
-    for (std::size_t i = 0; i < kPrecisions; ++i)
-      rates_[i] = rates_of(device, static_cast<Precision>(i), options.accumulate);
-    levels_ = levels_of(device);
-    if (device.special_per_second.known()) special_per_second_ = *device.special_per_second.value;
-    unmodelled_ = unmodelled_rows(analysis);
-    kernels_ = kernels_of(table_, analysis, traffic);
-  }
+      : device_(device),
+        rates_(rates_of(device, options.accumulate)),
+        kernels_(kernels_of(table_, analysis, traffic)),
+        unmodelled_(unmodelled_rows(analysis)) {}
 
   // Calls visit(id, bound) for each row or group of every kernel that may take time; flops, intensity and share are
   // left to the caller.
@@ -223,25 +214,26 @@ class Evaluator {
       for (const Part& part : kernel.parts) {
         if (!part.precision || !has_work(part)) continue;
         const Precision type = *part.precision;
-        const Rates& rates = rates_for(type);
+        const Rate& rate = rate_for(type);
         const bool multiplies = value(part.macs) > 0;
         const auto rows = static_cast<std::int64_t>(ids.size());
-        if (multiplies ? rates.contraction <= 0 : rates.lanes <= 0)
+        if (multiplies ? rate.contraction <= 0 : rate.lanes <= 0)
           missing[{type, multiplies && bits(type) <= 16 ? Unit::Tensor : Unit::Vector}] += rows;
-        else if (multiplies && !rates.is_stated)
+        else if (multiplies && device_.peak(type, Unit::Tensor) == nullptr &&
+                 device_.peak(type, Unit::Vector) == nullptr)
           assumed[type] += rows;
       }
     for (const auto& [peak, rows] : missing) result.missing.push_back({peak.first, peak.second, rows});
     for (const auto& [type, rows] : assumed) {
-      const Rates& rates = rates_for(type);
-      result.assumed.push_back({type, rows, rates.contraction_precision, rates.contraction_unit});
+      const Rate& rate = rate_for(type);
+      result.assumed.push_back({type, rows, rate.precision, rate.unit});
     }
   }
 
  private:
   double value(DimTable::Id id) const { return values_[id]; }
 
-  const Rates& rates_for(Precision type) const { return rates_[static_cast<std::size_t>(type)]; }
+  const Rate& rate_for(Precision type) const { return rates_.rates[static_cast<std::size_t>(type)]; }
 
   double needed_bytes_of(const Kernel& kernel) const {
     double bytes = 0;
@@ -268,22 +260,22 @@ class Evaluator {
     if (!has_work(part)) return seconds;
     if (!precision) return std::nullopt;
     const double macs = value(part.macs);
-    const Rates& rates = rates_for(*precision);
-    if (macs > 0 ? rates.contraction <= 0 : rates.lanes <= 0) return std::nullopt;
+    const Rate& rate = rate_for(*precision);
+    if (macs > 0 ? rate.contraction <= 0 : rate.lanes <= 0) return std::nullopt;
 
     // Lane issues: one does two additions or multiplications (as a fused multiply-add does), or one comparison.
     const double comparisons = value(part.comparisons);
     double issues = std::max(0.0, value(part.arith) - comparisons) / 2 + comparisons;
     if (macs > 0) {
-      const double contraction = 2 * macs / rates.contraction;
-      if (rates.contraction_unit == Unit::Tensor)
+      const double contraction = 2 * macs / rate.contraction;
+      if (rate.unit == Unit::Tensor)
         seconds.tensor = contraction;
       else
-        issues += contraction * rates.lanes;
+        issues += contraction * rate.lanes;
     }
-    if (rates.lanes > 0) {  // else only the contraction limits the row
-      seconds.lanes = issues / rates.lanes;
-      seconds.mixed = (issues + value(part.special)) / (rates.lanes + special_per_second_);
+    if (rate.lanes > 0) {  // else only the contraction limits the row
+      seconds.lanes = issues / rate.lanes;
+      seconds.mixed = (issues + value(part.special)) / (rate.lanes + rates_.special_per_second);
     }
     return seconds;
   }
@@ -291,17 +283,17 @@ class Evaluator {
   // The time of the slowest level and its name.
   std::pair<double, std::string_view> memory_time(double bytes) const {
     std::pair<double, std::string_view> slowest = {0, ""};
-    for (const auto& [level, inside] : levels_)
-      if (const double seconds = bytes / *level->bytes_per_second.value; seconds > slowest.first)
-        slowest = {seconds, level->level};
+    for (const DeviceRates::Level& level : rates_.levels)
+      if (const double seconds = bytes / level.bytes_per_second; seconds > slowest.first)
+        slowest = {seconds, level.level};
     return slowest;
   }
 
   // The same if the levels inside each one keep all that they can hold from run to run: only the rest must pass it.
   double least_memory_time(double bytes) const {
     double slowest = 0;
-    for (const auto& [level, inside] : levels_)
-      slowest = std::max(slowest, (bytes - inside) / *level->bytes_per_second.value);
+    for (const DeviceRates::Level& level : rates_.levels)
+      slowest = std::max(slowest, (bytes - level.inside_bytes) / level.bytes_per_second);
     return slowest;
   }
 
@@ -320,9 +312,9 @@ class Evaluator {
     row.compute_seconds = units->longest();
     row.seconds = std::max(row.compute_seconds, row.memory_seconds);
     if (main != nullptr) {
-      const Rates& rates = rates_for(*main->precision);
-      row.precision = value(main->macs) > 0 ? rates.contraction_precision : *main->precision;
-      row.unit = value(main->macs) > 0 ? rates.contraction_unit : Unit::Vector;
+      const Rate& rate = rate_for(*main->precision);
+      row.precision = value(main->macs) > 0 ? rate.precision : *main->precision;
+      row.unit = value(main->macs) > 0 ? rate.unit : Unit::Vector;
     }
     classify(row);
     return row;
@@ -349,13 +341,11 @@ class Evaluator {
   }
 
   const DeviceSpec& device_;
-  std::array<Rates, kPrecisions> rates_;
-  std::vector<std::pair<const MemoryLevel*, double>> levels_;  // see levels_of()
-  double special_per_second_ = 0;
+  const DeviceRates rates_;
   DimTable table_;
   std::vector<double> values_;  // of the table's formulas at the current point
-  Kernels kernels_;
-  std::int64_t unmodelled_ = 0;
+  const Kernels kernels_;
+  const std::int64_t unmodelled_;
 };
 
 // Fills in flops and intensity, and the share of the total time.
@@ -487,16 +477,6 @@ std::uint32_t RooflineTables::add(const Dim& formula) { return table_->add(formu
 
 FormulaTable RooflineTables::formulas() { return table_->parsed(); }
 
-DeviceRates device_rates(const DeviceSpec& device) {
-  DeviceRates result;
-  for (std::size_t i = 0; i < kPrecisions; ++i) {
-    const Rates rates = rates_of(device, static_cast<Precision>(i), std::nullopt);
-    result.rates.push_back({rates.contraction, rates.contraction_precision, rates.contraction_unit, rates.lanes});
-  }
-  result.special_per_second = device.special_per_second.value.value_or(0);
-  for (const auto& [level, inside] : levels_of(device))
-    result.levels.push_back({level->level, *level->bytes_per_second.value, inside});
-  return result;
-}
+DeviceRates device_rates(const DeviceSpec& device) { return rates_of(device, std::nullopt); }
 
 }  // namespace pagoda::inline core

@@ -30,6 +30,7 @@ class Reader {
  public:
   Reader(const Model& model, const Analysis& analysis, const PhaseOptions& options)
       : graph_(model.main()), analysis_(analysis), options_(options), cache_(find_kv_cache(model, analysis)) {
+    if (!options_.tokens && options_.phase == Phase::Decode) options_.tokens = 1;
     if (cache_.pairs.empty())
       throw Error(base::field("phase", to_string(options.phase)) +
                   ": the model has no pair of an input with past keys or values and an output with the present ones; "
@@ -67,8 +68,7 @@ class Reader {
     if (query == nullptr || cache == nullptr || table == nullptr || table->size() != 2)
       throw Error(base::field("phase", to_string(options_.phase)) + ": " + display_name(graph_, node) +
                   " has no block table [sequences, pages] to size its cache by");
-    std::optional<std::int64_t> tokens = options_.tokens;
-    if (!tokens && options_.phase == Phase::Decode) tokens = 1;
+    const std::optional<std::int64_t>& tokens = options_.tokens;
     const Dim& sequences = table->front();
     if (tokens) size_as((*query)[0], sequences * *tokens, "number of new tokens");
     Dim pages = (*table)[1];
@@ -160,9 +160,7 @@ class Reader {
       new_tokens_ = (*input->type.shape)[1];
     }
     if (new_tokens_->is_symbol()) sizes_.token_dim = new_tokens_->to_string();
-    std::optional<std::int64_t> wanted = options_.tokens;
-    if (!wanted && options_.phase == Phase::Decode) wanted = 1;
-    if (wanted) bind(*new_tokens_, *wanted, "number of new tokens");
+    if (options_.tokens) bind(*new_tokens_, *options_.tokens, "number of new tokens");
     tokens_ = new_tokens_->bind(sizes_.dims);
   }
 
@@ -209,7 +207,7 @@ class Reader {
 
   const Graph& graph_;
   const Analysis& analysis_;
-  const PhaseOptions& options_;
+  PhaseOptions options_;  // with the tokens of the phase, unless they are free
   KvCache cache_;
   PhaseSizes sizes_;
   std::optional<Dim> new_tokens_;

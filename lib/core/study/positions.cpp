@@ -149,9 +149,7 @@ class Search {
     if (value == kAbsent) return std::nullopt;
     const Place place = resolved({graph, value});
     const Tensor* tensor = stored(place);
-    if (const Node* node = tensor == nullptr ? producer(place) : nullptr;
-        node != nullptr && node->op_type == "Constant")
-      if (const Attribute* attribute = node->attribute("value")) tensor = std::get_if<Tensor>(&attribute->value);
+    if (const Node* node = tensor == nullptr ? producer(place) : nullptr; node != nullptr) tensor = node->constant();
     if (tensor == nullptr || !tensor->value || tensor->value->size() != 1) return std::nullopt;
     const Dim* number = std::get_if<Dim>(&tensor->value->front());
     return number == nullptr ? std::nullopt : number->value64();

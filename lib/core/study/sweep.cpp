@@ -49,15 +49,8 @@ class Sweeper {
   Sweeper(const Model& model, const Analysis& analysis, const std::vector<SweepAxis>& axes, const SweepOptions& options)
       : model_(model), analysis_(analysis), options_(options) {
     for (const SweepAxis& axis : axes) symbols_.push_back(axis_symbols(model, analysis, axis.dim));
-    const OpCost& cost = analysis.totals.cost;
-    bytes_read_ = cost.bytes_read;
-    bytes_written_ = cost.bytes_written;
-    if (options.traffic == TrafficModel::Fused) {
-      traffic_ = traffic(model, analysis, {.model = TrafficModel::Fused});
-      bytes_read_ = traffic_->bytes_read;
-      bytes_written_ = traffic_->bytes_written;
-    }
-    flops_ = options.count == Convention::Pagoda ? Dim(0) : flops(cost, options.count);
+    if (options.traffic == TrafficModel::Fused) traffic_ = traffic(model, analysis, {.model = TrafficModel::Fused});
+    if (options.count != Convention::Pagoda) flops_ = flops(analysis.totals.cost, options.count);
     items_ = options.items;
     for (std::size_t axis = 0; axis < axes.size(); ++axis)
       if (!items_ && axes[axis].dim == "batch") items_ = Dim::symbol(symbols_[axis].front());
@@ -77,36 +70,32 @@ class Sweeper {
     std::vector<Bindings> all;
     all.reserve(points.size());
     for (const auto& sizes : points) all.push_back(bindings(sizes));
+    const bool is_resident = options_.traffic == TrafficModel::Resident;  // its bytes differ from point to point
     std::vector<SweepPoint> result(points.size());
     for (std::size_t i = 0; i < points.size(); ++i) {
       result[i].sizes = points[i];
       result[i].problem = broken_requirement(analysis_, all[i]);
       if (!result[i].problem.empty()) continue;
-      if (options_.traffic == TrafficModel::Resident) {
-        const Traffic moved = resident(all[i]);
-        count(result[i], all[i], &moved);
-        if (options_.time) set_time(result[i], times_at(std::span(&all[i], 1), &moved).front());
-      } else {
-        count(result[i], all[i], nullptr);
-      }
+      if (is_resident)
+        traffic_ = traffic(model_, analysis_,
+                           {.model = TrafficModel::Resident, .l2_bytes = options_.l2_bytes, .bindings = all[i]});
+      count(result[i], all[i]);
+      if (options_.time && is_resident) set_time(result[i], times_at(std::span(&all[i], 1)).front());
     }
-    if (!options_.time || options_.traffic == TrafficModel::Resident) return result;
-    const std::vector<RooflineTotals> times = times_at(all, traffic_ ? &*traffic_ : nullptr);
+    if (!options_.time || is_resident) return result;
+    const std::vector<RooflineTotals> times = times_at(all);
     for (std::size_t i = 0; i < points.size(); ++i)
       if (result[i].problem.empty()) set_time(result[i], times[i]);
     return result;
   }
 
   std::vector<RooflineTotals> times_at(std::span<const Bindings> points) const {
-    return times_at(points, traffic_ ? &*traffic_ : nullptr);
+    return roofline_sweep(analysis_, options_.time->device, options_.time->options, points,
+                          traffic_ ? &*traffic_ : nullptr);
   }
 
  private:
-  std::vector<RooflineTotals> times_at(std::span<const Bindings> points, const Traffic* moved) const {
-    return roofline_sweep(analysis_, options_.time->device, options_.time->options, points, moved);
-  }
-
-  void count(SweepPoint& point, const Bindings& at, const Traffic* resident) {
+  void count(SweepPoint& point, const Bindings& at) {
     const Totals& totals = analysis_.totals;
     point.macs = count_at(totals.cost.macs, at);
     point.param_bytes = count_at(totals.param_bytes, at);
@@ -117,12 +106,9 @@ class Sweeper {
       count_published(point, at);
     } else {
       point.flops = count_at(flops_, at);
-      point.bytes_read = count_at(bytes_read_, at);
-      point.bytes_written = count_at(bytes_written_, at);
-      if (resident != nullptr) {
-        point.bytes_read = resident->bytes_read.value();
-        point.bytes_written = resident->bytes_written.value();
-      }
+      const OpCost& cost = totals.cost;
+      point.bytes_read = count_at(traffic_ ? traffic_->bytes_read : cost.bytes_read, at);
+      point.bytes_written = count_at(traffic_ ? traffic_->bytes_written : cost.bytes_written, at);
       point.bytes = sum(point.bytes_read, point.bytes_written);
     }
     const bool is_known = point.flops && point.bytes && *point.bytes > 0;
@@ -153,10 +139,6 @@ class Sweeper {
     }
   }
 
-  Traffic resident(const Bindings& at) const {
-    return traffic(model_, analysis_, {.model = TrafficModel::Resident, .l2_bytes = options_.l2_bytes, .bindings = at});
-  }
-
   static void set_time(SweepPoint& point, const RooflineTotals& time) {
     point.time = time;
     point.bound = time.bound();
@@ -166,9 +148,9 @@ class Sweeper {
   const Analysis& analysis_;
   const SweepOptions& options_;
   std::vector<std::vector<std::string>> symbols_;  // by axis
-  std::optional<Traffic> traffic_;
+  std::optional<Traffic> traffic_;  // fused, or resident at the current point; else every row moves its own bytes
   std::optional<Analysis> exported_;
-  Dim bytes_read_, bytes_written_, flops_;
+  Dim flops_;
   std::optional<Dim> items_;
 };
 
