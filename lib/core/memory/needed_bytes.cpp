@@ -19,24 +19,23 @@ struct Need {
 
 class Counter {
  public:
-  Counter(const Model& model, const Analysis& analysis)
-      : model_(model), analysis_(analysis), seen_(model.graphs.size()) {}
+  Counter(const Model& model, Analysis& analysis) : model_(model), analysis_(analysis), seen_(model.graphs.size()) {}
 
-  std::vector<Need> count(const Schedule& schedule) {
+  void count(const Schedule& schedule) {
     for (std::size_t s = 0; s < schedule.storages.size(); ++s) {
       const Storage& input = schedule.storages[s];
       if (input.is_input && input.place == StoragePlace::Device)
         add(schedule, static_cast<std::int32_t>(s), analysis_.types[index(input.owner)]);
     }
     count_weights(schedule, 0);
-    return std::move(needs_);
   }
 
  private:
   void add(const Schedule& schedule, std::int32_t storage, const TensorType& type) {
     const auto size = bytes_of(type);
     if (!size) return;
-    if (auto found = need(schedule, storage, *size)) needs_.push_back(std::move(*found));
+    if (const auto found = need(schedule, storage, *size))
+      analysis_.nodes[index(found->row)].needed_bytes += found->bytes;
   }
 
   // Weights stored by this graph and the bodies it enters, in initializers or Constant nodes. A function's weights are
@@ -130,8 +129,7 @@ class Counter {
   }
 
   const Model& model_;
-  const Analysis& analysis_;
-  std::vector<Need> needs_;
+  Analysis& analysis_;
   std::vector<std::vector<bool>> seen_;  // weights already counted, by graph and value
 };
 
@@ -141,8 +139,7 @@ void count_memory(const Model& model, Analysis& analysis) {
   const Schedule schedule = schedule_of(model, analysis);
   analysis.totals.activation_peak_bytes = activation_peak(schedule);
   for (NodeReport& row : analysis.nodes) row.needed_bytes = 0;
-  for (const Need& need : Counter(model, analysis).count(schedule))
-    analysis.nodes[index(need.row)].needed_bytes += need.bytes;
+  Counter(model, analysis).count(schedule);
 }
 
 }  // namespace pagoda::inline core

@@ -18,10 +18,6 @@ constexpr base::EnumNames<Fusion::None> kFusions("attention", "normalisation", "
 
 bool runs(const NodeReport& row) { return row.cost.mark == Mark::Compute || row.cost.mark == Mark::Unmodelled; }
 
-TrafficGroup group_of_one(const NodeReport& row, std::int32_t id) {
-  return {.rule = Fusion::None, .rows = {id}, .joined_by = {Fusion::None}, .cost = row.cost, .saved = 0};
-}
-
 void add_group(Traffic& traffic, TrafficGroup group) {
   for (const std::int32_t row : group.rows)
     traffic.group_of[index(row)] = static_cast<std::int32_t>(traffic.groups.size());
@@ -38,7 +34,11 @@ Dim sum(const Traffic& traffic, Dim OpCost::*bytes, std::size_t begin, std::size
 
 void add_rows(Traffic& traffic, const Analysis& analysis, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; ++i)
-    if (runs(analysis.nodes[i])) add_group(traffic, group_of_one(analysis.nodes[i], static_cast<std::int32_t>(i)));
+    if (runs(analysis.nodes[i]))
+      add_group(traffic, {.rows = {static_cast<std::int32_t>(i)},
+                          .joined_by = {Fusion::None},
+                          .cost = analysis.nodes[i].cost,
+                          .saved = 0});
 }
 
 // A node with a body has its own row (for example an aggregate) and those of the body.

@@ -90,12 +90,6 @@ struct UnitSeconds {
   double mixed = 0;  // vector lanes and special units together
 
   double longest() const { return std::max({tensor, lanes, mixed}); }
-  UnitSeconds& operator+=(const UnitSeconds& other) {
-    tensor += other.tensor;
-    lanes += other.lanes;
-    mixed += other.mixed;
-    return *this;
-  }
 };
 
 using Part = RooflinePart;
@@ -248,34 +242,25 @@ class Evaluator {
   std::optional<UnitSeconds> units_of(const Kernel& kernel, std::optional<Precision> Part::*precision) const {
     UnitSeconds seconds;
     for (const Part& part : kernel.parts) {
-      const std::optional<UnitSeconds> more = units_of(part, part.*precision);
-      if (!more) return std::nullopt;
-      seconds += *more;
-    }
-    return seconds;
-  }
+      if (!has_work(part)) continue;
+      if (!(part.*precision)) return std::nullopt;
+      const double macs = value(part.macs);
+      const Rate& rate = rate_for(*(part.*precision));
+      if (macs > 0 ? rate.contraction <= 0 : rate.lanes <= 0) return std::nullopt;
 
-  std::optional<UnitSeconds> units_of(const Part& part, std::optional<Precision> precision) const {
-    UnitSeconds seconds;
-    if (!has_work(part)) return seconds;
-    if (!precision) return std::nullopt;
-    const double macs = value(part.macs);
-    const Rate& rate = rate_for(*precision);
-    if (macs > 0 ? rate.contraction <= 0 : rate.lanes <= 0) return std::nullopt;
-
-    // Lane issues: one does two additions or multiplications (as a fused multiply-add does), or one comparison.
-    const double comparisons = value(part.comparisons);
-    double issues = std::max(0.0, value(part.arith) - comparisons) / 2 + comparisons;
-    if (macs > 0) {
-      const double contraction = 2 * macs / rate.contraction;
-      if (rate.unit == Unit::Tensor)
-        seconds.tensor = contraction;
-      else
-        issues += contraction * rate.lanes;
-    }
-    if (rate.lanes > 0) {  // else only the contraction limits the row
-      seconds.lanes = issues / rate.lanes;
-      seconds.mixed = (issues + value(part.special)) / (rate.lanes + rates_.special_per_second);
+      // Lane issues: one does two additions or multiplications (as a fused multiply-add does), or one comparison.
+      const double comparisons = value(part.comparisons);
+      double issues = std::max(0.0, value(part.arith) - comparisons) / 2 + comparisons;
+      if (macs > 0) {
+        const double contraction = 2 * macs / rate.contraction;
+        if (rate.unit == Unit::Tensor)
+          seconds.tensor += contraction;
+        else
+          issues += contraction * rate.lanes;
+      }
+      if (rate.lanes <= 0) continue;  // only the contraction limits the row
+      seconds.lanes += issues / rate.lanes;
+      seconds.mixed += (issues + value(part.special)) / (rate.lanes + rates_.special_per_second);
     }
     return seconds;
   }

@@ -24,7 +24,7 @@ namespace pagoda::inline core::train_rules {
 
 using ops::Work;
 
-enum class Source : std::uint8_t { Gradient, Input, Output, Statistic };
+enum class Source : std::uint8_t { Input, Output, Statistic };
 
 struct Read {
   Source source;

@@ -14,19 +14,6 @@
 namespace pagoda::inline core::train_rules {
 namespace {
 
-bool has_body(const Model& model, const Node& node) {
-  return model.function(node.domain, node.op_type, node.overload) != nullptr || !node.bodies().empty();
-}
-
-// Values of the main graph that the bodies of a node capture.
-std::vector<ValueId> captures(const Model& model, const Node& node) {
-  std::vector<ValueId> captured;
-  for (const GraphId body : node.bodies())
-    for (const Value& value : model.graphs[index(body)].values)
-      if (value.outer != kAbsent) captured.push_back(value.outer);
-  return captured;
-}
-
 // The value of that name; throws Error if it is not among them.
 ValueId value_named(const Graph& graph, const std::vector<ValueId>& among, const std::string& name, const char* what,
                     const char* kind) {
@@ -91,7 +78,9 @@ class GradientFlow {
   }
 
   const BackwardRule& rule_of(const Node& node) const {
-    return has_body(model_, node) ? unmodelled_backward() : backward_rule(plain_domain(node.domain), node.op_type);
+    const bool has_body =
+        !node.bodies().empty() || model_.function(node.domain, node.op_type, node.overload) != nullptr;
+    return has_body ? unmodelled_backward() : backward_rule(plain_domain(node.domain), node.op_type);
   }
 
   bool wants(const Node& node, const BackwardRule& rule, std::size_t input) const {
@@ -179,8 +168,10 @@ class GradientFlow {
       return std::find(flags.begin(), flags.end(), true) != flags.end();
     };
     if (!any(backward.arrives) || (!any(backward.wanted) && node.bodies().empty())) return;
-    for (const ValueId captured : captures(model_, node))
-      if (is_differentiable(captured) && leads_[index(captured)]) flow_.has_gradient[index(captured)] = true;
+    for (const GraphId body : node.bodies())
+      for (const Value& captured : model_.graph(body).values)
+        if (is_differentiable(captured.outer) && leads_[index(captured.outer)])
+          flow_.has_gradient[index(captured.outer)] = true;
 
     TrainingRow& row = flow_.rows[index(id)];
     std::string problem;

@@ -94,8 +94,6 @@ class StepMemory {
     const Node& of = schedule_.graph->nodes[index(node)];
     Need need{.item = -1, .kind = SavedKind::Statistic, .value = kAbsent, .what = {}};
     switch (read.source) {
-      case Source::Gradient:
-        return;
       case Source::Statistic:
         need.item = statistics_[index(node)][index(read.index)];
         need.what = flow_.nodes[index(node)].statistics[index(read.index)].what;

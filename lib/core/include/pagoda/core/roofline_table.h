@@ -72,8 +72,6 @@ class RooflineTables {
  public:
   RooflineTables();
   ~RooflineTables();
-  RooflineTables(const RooflineTables&) = delete;
-  RooflineTables& operator=(const RooflineTables&) = delete;
 
   // Without `traffic` every row is a kernel.
   RooflineWork add(const Analysis& analysis, const Traffic* traffic = nullptr);
