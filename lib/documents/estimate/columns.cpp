@@ -412,6 +412,11 @@ constexpr Entry column(const char* name, CellKind kind, Cell (*cell)(const Row&)
   return column(name, kind, Access{cell}, meaning);
 }
 
+// A column of dots, which a script fills: it finds the column by this name, and so do links to a sorted page.
+constexpr Entry of_dots(const char* name, CellKind kind, const char* header, const char* meaning) {
+  return column(name, kind, Access{}, meaning).shown(Dot, {header});
+}
+
 constexpr const char *kFirst = "", *kNeedsDevice = "needs `device`",
                      *kNeedsPrediction = "needs `predict`, of an engine that is predicted node by node",
                      *kNeedsRun = "needs `measured`, a profile whose kernels join the nodes";
@@ -704,6 +709,24 @@ constexpr ResultColumn kColumns[] = {
     column("prompt_predicted_high", Seconds, inner<&EstimateVariant::prompt, &EstimatePrompt::predicted, &EstimatePrediction::high>, "Upper end of its interval.").listed(Variant),
     column("refused", Text, stored<&EstimateVariant::refused>, "Why these devices cannot share the model.").json(Variant).left_out_if_empty().listed(Variant),
     column("prompt", Text, stored<&EstimateVariant::prompt>, "The prefill of a prompt.").json(Variant).left_out_if_empty(),
+
+    // A dot of a chart.
+    of_dots("name", Text, "Operator", "The end of its name; hover for all of it."),
+    of_dots("seconds", Seconds, "Time", "Measured, else the lower bound of its roofs; all rows in one unit."),
+    of_dots("share", Share, "% time", "Part of the sum of all rows."),
+    of_dots("limit", Text, "Limit", "What bounds it: M memory, C compute, L shorter than a launch, N neither roof is near."),
+    of_dots("roof_share", Share, "% roof", "Its lower bound over its measured time."),
+    of_dots("recoverable", Seconds, "Recoverable", "Measured: time above its lower bound. Estimated: its part of what its kernel saves when it is fused."),
+    of_dots("type", Text, "Type", "Operator."),
+    of_dots("count", Number, "Count", "Rows of the same work."),
+    of_dots("cumulative", Share, "Σ %", "Of the time, with all rows above it when sorted by time."),
+    of_dots("shape", Text, "Shape", "Of its first output."),
+    of_dots("dtype", Text, "Precision", "In which its work is done."),
+    of_dots("flops", Count, "FLOP", "Operations."),
+    of_dots("bytes", Bytes, "Bytes", "To and from memory."),
+    of_dots("intensity", Intensity, "FLOP/B", "Arithmetic intensity."),
+    of_dots("rate", Rate, "FLOP/s", "Operations over time."),
+    of_dots("bandwidth", Rate, "B/s", "Bytes over time."),
 
     // What terminals show last, and what came late into files.
     column("work_precision", Text, [](const Row& row) { return row.node->mark == Mark::Compute ? to_cell(row.node->precision) : Cell(); }, "Type in which counted work is done.").shown(Node, {"precision", 8, 0, ""}),

@@ -86,8 +86,7 @@ Row kernel_row(const EstimateDocument& estimate, std::size_t index) {
 
 Row total_row(const EstimateDocument& estimate) {
   Row row{.estimate = &estimate, .kind = RowKind::Total, .counts = &estimate.totals.counts};
-  if (estimate.roofline && estimate.roofline->predicted)
-    row.predicted_seconds = estimate.roofline->predicted->seconds;
+  if (estimate.roofline && estimate.roofline->predicted) row.predicted_seconds = estimate.roofline->predicted->seconds;
   if (estimate.measured) row.measured_seconds = estimate.measured->seconds;
   return row;
 }
@@ -120,7 +119,8 @@ std::vector<Row> rows_of(const EstimateDocument& estimate, RowKind kind) {
       break;
     case RowKind::Part:
       for (const auto& [name, member] : kTrainingParts)
-        rows.push_back({.estimate = &estimate, .kind = kind, .index = rows.size(), .counts = &((*estimate.training).*member)});
+        rows.push_back(
+            {.estimate = &estimate, .kind = kind, .index = rows.size(), .counts = &((*estimate.training).*member)});
       break;
     case RowKind::Point:
     case RowKind::PublishedPoint:
@@ -143,6 +143,7 @@ std::vector<Row> rows_of(const EstimateDocument& estimate, RowKind kind) {
     case RowKind::NodeTime:
     case RowKind::KernelTime:
     case RowKind::StepTime:
+    case RowKind::Dot:
       break;
   }
   return rows;
@@ -153,9 +154,8 @@ const EstimateNode* heaviest_node(std::span<const EstimateNode* const> nodes) {
     const Count bytes = node->runs_nothing() ? 0 : node->counts.bytes;
     return std::pair(node->counts.macs.value_or(0), bytes.value_or(0));
   };
-  const auto heaviest = std::max_element(nodes.begin(), nodes.end(), [&](const EstimateNode* a, const EstimateNode* b) {
-    return weight(a) < weight(b);
-  });
+  const auto heaviest = std::max_element(
+      nodes.begin(), nodes.end(), [&](const EstimateNode* a, const EstimateNode* b) { return weight(a) < weight(b); });
   return heaviest == nodes.end() ? nullptr : *heaviest;
 }
 

@@ -12,6 +12,7 @@
 #include "plot/draw.h"
 #include "plot/outputs.h"
 #include "plot/verdict.h"
+#include "report/cells.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -49,6 +50,18 @@ constexpr Panel kPanels[] = {
     {"gap",       "Gap",       ""},
     {"sweep",     "Sweep",     ""}};
 // clang-format on
+
+// The columns of the operators' table, in its order; the script computes and formats the cells.
+std::string columns_json() {
+  base::JsonWriter json;
+  json.begin_array(base::JsonWriter::Layout::Compact);
+  for (const documents::ResultColumn* column :
+       documents::columns_of(documents::RowKind::Dot, documents::View::Terminal))
+    members(json.begin_object(), "key", column->name, "title", column->terminal.header, "unit",
+            documents::unit(column->kind), "tip", column->meaning)
+        .end_object();
+  return std::move(json.end_array()).text();
+}
 
 std::string part(const char* id, const std::string& text) {
   return cat("<span id=\"verdict-", id, "\">", xml(text), "</span>");
@@ -172,7 +185,7 @@ std::string tabs_html(const Chart& chart, std::string_view first) {
 
 std::string chart_html(const Chart& chart, std::string_view first) {
   const documents::EstimateDocument* answered = chart.estimates.size() == 1 ? &chart.estimates[0].document() : nullptr;
-  const std::string what_if = what_if_json(chart), pairs = pairs_json(chart);
+  const std::string columns = columns_json(), what_if = what_if_json(chart), pairs = pairs_json(chart);
   std::string warnings, facts, more_data;
   for (const std::string& warning : chart.warnings) warnings += cat("<li>", xml(warning), "</li>");
   if (!warnings.empty()) warnings = cat("<div class=\"check\"><strong>Check</strong><ul>", warnings, "</ul></div>\n");

@@ -3,7 +3,7 @@ const kRowHeight = 26;
 const rate = (row) => (row.measured ?? row.bound);
 // Percentages in columns have one decimal, so that they line up.
 const column_percent = (value) => (value === null ? "–" : value > 0 && value < 0.0005 ? "<0.1%" : (100 * value).toFixed(1) + "%");
-const number_of = (get, format) => ({ get, format: (row) => format(get(row)), is_number: true });
+const number_of = (get, format) => ({ get, format(row) { return format(get(row), this.unit); }, is_number: true });
 let shown_names = new Map();  // of the visible rows
 // Columns have fixed widths in pixels, so that they stay where they are when other rows come into view.
 const is_roomy = () => room.window_wide > 1600;
@@ -19,24 +19,26 @@ function name_wide() {
   return Math.max(least, Math.min(most, room.rows - used));
 }
 const name_room = () => Math.floor((name_wide() - 20) / 7.2);
-const kColumns = [
-  { key: "name", wide: name_wide, title: "Operator", tip: "The end of its name; hover for all of it", get: (r) => r.name.toLowerCase(), format: (r) => shown_names.get(r.name) ?? r.name },
-  { key: "seconds", wide: 72, title: "Time", tip: "Measured, else the lower bound of its roofs; all rows in one unit", ...number_of((r) => (r.has_time ? r.seconds : null), (v) => in_unit(v)) },
-  { key: "share", wide: () => (room.rows < 480 ? 58 : 62 + bar_wide()), title: "% time", tip: "Part of the sum of all rows", ...number_of((r) => (r.has_time ? r.share : null), column_percent) },
-  { key: "limit", wide: () => (is_roomy() ? 92 : 44), title: "Limit", tip: "What bounds it: M memory, C compute, L shorter than a launch, N neither roof is near", get: (r) => kLimit[r.limit], format: (r) => (r.absence && r.absence !== 2 ? kAbsence[r.absence] : kLimit[r.limit]) },
-  { key: "roof_share", wide: () => (is_roomy() ? 104 : 56), title: "% roof", tip: "Its lower bound over its measured time", ...number_of((r) => r.roof_share, column_percent), measured: true },
-  { key: "recoverable", wide: 88, title: "Recoverable", tip: "Measured: time above its lower bound. Estimated: its part of what its kernel saves when it is fused", ...number_of((r) => r.recoverable, (v) => (v === 0 ? "0" : in_unit(v))), gains: true },
-  { key: "type", wide: 106, title: "Type", tip: "Operator", get: (r) => r.type.toLowerCase(), format: (r) => r.type },
-  { key: "count", wide: 58, title: "Count", tip: "Rows of the same work", ...number_of((r) => r.list.length, String) },
-  { key: "cumulative", wide: 58, title: "Σ %", tip: "Of the time, with all rows above it when sorted by time", ...number_of((r) => r.cumulative ?? null, column_percent) },
-  { key: "shape", wide: 124, title: "Shape", tip: "Of its first output", get: (r) => r.shape, format: (r) => r.shape },
-  { key: "dtype", wide: 84, title: "Precision", tip: "In which its work is done", get: (r) => r.dtype, format: (r) => r.dtype },
-  { key: "flops", wide: 66, title: "FLOP", tip: "Operations", ...number_of((r) => r.flops, (v) => si(v)) },
-  { key: "bytes", wide: 70, title: "Bytes", tip: "To and from memory", ...number_of((r) => r.bytes, (v) => si(v, "B")) },
-  { key: "intensity", wide: 70, title: "FLOP/B", tip: "Arithmetic intensity", ...number_of((r) => ratio(r.flops, r.bytes), plain) },
-  { key: "rate", wide: 70, title: "FLOP/s", tip: "Operations over time", ...number_of((r) => ratio(r.flops, rate(r)), (v) => si(v)) },
-  { key: "bandwidth", wide: 82, title: "B/s", tip: "Bytes over time", ...number_of((r) => ratio(r.bytes, rate(r)), (v) => si(v, "B/s")) },
-];
+// Layout and cells by key. The document lists the columns in their order, with titles, units and meanings.
+const kCells = {
+  name: { wide: name_wide, get: (r) => r.name.toLowerCase(), format: (r) => shown_names.get(r.name) ?? r.name },
+  seconds: { wide: 72, ...number_of((r) => (r.has_time ? r.seconds : null), (v) => in_unit(v)) },
+  share: { wide: () => (room.rows < 480 ? 58 : 62 + bar_wide()), ...number_of((r) => (r.has_time ? r.share : null), column_percent) },
+  limit: { wide: () => (is_roomy() ? 92 : 44), get: (r) => kLimit[r.limit], format: (r) => (r.absence && r.absence !== 2 ? kAbsence[r.absence] : kLimit[r.limit]) },
+  roof_share: { wide: () => (is_roomy() ? 104 : 56), ...number_of((r) => r.roof_share, column_percent), measured: true },
+  recoverable: { wide: 88, ...number_of((r) => r.recoverable, (v) => (v === 0 ? "0" : in_unit(v))), gains: true },
+  type: { wide: 106, get: (r) => r.type.toLowerCase(), format: (r) => r.type },
+  count: { wide: 58, ...number_of((r) => r.list.length, String) },
+  cumulative: { wide: 58, ...number_of((r) => r.cumulative ?? null, column_percent) },
+  shape: { wide: 124, get: (r) => r.shape, format: (r) => r.shape },
+  dtype: { wide: 84, get: (r) => r.dtype, format: (r) => r.dtype },
+  flops: { wide: 66, ...number_of((r) => r.flops, si) },
+  bytes: { wide: 70, ...number_of((r) => r.bytes, si) },
+  intensity: { wide: 70, ...number_of((r) => ratio(r.flops, r.bytes), plain) },
+  rate: { wide: 70, ...number_of((r) => ratio(r.flops, rate(r)), si) },
+  bandwidth: { wide: 82, ...number_of((r) => ratio(r.bytes, rate(r)), (v) => si(v, "B/s")) },
+};
+const kColumns = JSON.parse(document.getElementById("columns-data").textContent).map((column) => ({ ...column, ...kCells[column.key] }));
 // Times of a column are in the unit of its longest row.
 const kPrinted = 20;  // rows on paper; the page contains all rows
 let unit = -2, most_share = 0;
@@ -132,7 +134,7 @@ function cell_of(column, line) {
     const i = line.item, s = series();
     if (column.key === "seconds") cell.textContent = in_unit(s.seconds_of(i));
     if (column.key === "flops") cell.textContent = si(s.work_of(i));
-    if (column.key === "bytes") cell.textContent = si(s.traffic_of(i), "B");
+    if (column.key === "bytes") cell.textContent = si(s.traffic_of(i), column.unit);
     if (column.key === "shape") cell.textContent = strings[s.items.shape[i]];
   }
   if (column.key === "recoverable" && line.item === undefined && line.row.partners) return Object.assign(cell, { title: "if fused with " + line.row.partners });

@@ -1,6 +1,6 @@
 // Columns of results. Nodes, kernels and types are rows, and one table (columns.cpp) describes every column that a row
-// can have: its name, unit, meaning and value, and the outputs that show it. CSV, tables, comparisons, viewers and
-// Python list no columns of their own.
+// can have: its name, unit, meaning and value, and the outputs that show it. CSV, tables, comparisons, viewers, Python
+// and the page list no columns of their own.
 //
 //   for (const ResultColumn* column : columns_of(RowKind::Node, View::Csv, estimate))
 //     for (const Row& row : rows_of(estimate, RowKind::Node)) std::cout << column->name;
@@ -37,6 +37,7 @@ enum class RowKind : std::uint8_t {
   Point,           // of a sweep
   PublishedPoint,  // the same in the tables of the published estimator
   Variant,         // EstimateDocument::variants
+  Dot,             // of a chart: rows of the same work; the page's script computes its cells
   // Times, which JSON lists apart.
   NodeTime,    // EstimateRoofline::rows
   KernelTime,  // EstimateRoofline::groups
@@ -136,8 +137,8 @@ std::string_view unit(CellKind kind);  // "B", "s", "%"; empty for plain numbers
 enum class View : std::uint8_t { Json, Csv, Terminal, Viewer, Comparison, Python };
 inline constexpr std::size_t kOutputs = 6;
 
-// How a terminal shows a column. In a header, FLOP stands for what EstimateDocument::count counts, "items" and "an
-// item" for tokens in a language model's phase, {engine} and {prompt} for those of the variants.
+// How a terminal or the page shows a column. In a header, FLOP stands for what EstimateDocument::count counts, "items"
+// and "an item" for tokens in a language model's phase, {engine} and {prompt} for those of the variants.
 struct Terminal {
   const char* header = nullptr;
   int drop_order = 0;              // as in base::Column
