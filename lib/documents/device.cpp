@@ -179,7 +179,7 @@ DeviceSpec parse_device(std::string_view json, std::string_view subject) {
       base::parse_json(json, subject, "expected pagoda.device/1 or a file of ert-ceilings --json");
   const std::string schema = document.schema();
   if (schema == "pagoda.device/1") return read_device(document);
-  if (schema == "pagoda.ceilings/1") return read_ceilings(document);
+  if (schema == "pagoda.ceilings/1") return device_of(parse_ceilings(document), document.subject());
   if (schema == "pagoda.measured/1") return read_measured(json, subject);
   base::fail(subject, cat("schema ", schema.empty() ? "is missing" : cat("\"", schema, "\" is not known"),
                           "; expected pagoda.device/1, pagoda.ceilings/1 or pagoda.measured/1"));

@@ -220,10 +220,6 @@ std::string spaced(std::string_view name) {
 
 }  // namespace
 
-bool before(const Peak& a, const Peak& b) {
-  return std::tuple(a.precision, a.unit, a.accumulate) < std::tuple(b.precision, b.unit, b.accumulate);
-}
-
 DeviceSpec read_device(const base::JsonDocument& document) {
   DeviceSpec spec;
   bool is_flagship = false;
@@ -236,17 +232,14 @@ DeviceSpec read_device(const base::JsonDocument& document) {
     });
   });
   std::erase_if(spec.peaks, [](const Peak& peak) { return !peak.flops_per_second.known(); });
-  std::sort(spec.peaks.begin(), spec.peaks.end(), before);
+  std::ranges::sort(spec.peaks, {},
+                    [](const Peak& peak) { return std::tuple(peak.precision, peak.unit, peak.accumulate); });
   std::stable_sort(spec.levels.begin(), spec.levels.end(),
                    [](const auto& a, const auto& b) { return level_order(a.level) < level_order(b.level); });
   if (is_flagship) spec.flagship_flops_per_joule = flops_per_joule(spec);
   if (const auto missing = lacks(spec); !missing.empty())
     base::fail(document.subject(), base::joined(missing, "\n  " + document.subject() + ": "));
   return spec;
-}
-
-DeviceSpec read_ceilings(const base::JsonDocument& document) {
-  return device_of(parse_ceilings(document), document.subject());
 }
 
 DeviceSpec device_of(const CeilingsDocument& document, const std::string& subject) {

@@ -7,16 +7,12 @@
 
 namespace pagoda::documents {
 
-// Both throw Error.
+// Throws Error.
 DeviceSpec read_device(const base::JsonDocument& document);
-DeviceSpec read_ceilings(const base::JsonDocument& document);
 
 // The device that was measured: of each ceiling the best value. `subject` names the document in sources and errors.
 DeviceSpec device_of(const CeilingsDocument& document, const std::string& subject);
 // parse_ceilings() of a text that is already parsed.
 CeilingsDocument parse_ceilings(const base::JsonDocument& document);
-
-// The sort order of DeviceSpec::peaks.
-bool before(const Peak& a, const Peak& b);
 
 }  // namespace pagoda::documents

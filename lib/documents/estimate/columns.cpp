@@ -3,6 +3,7 @@
 #include "pagoda/documents/columns.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 
 #include "estimate/json_parts.h"
@@ -269,20 +270,12 @@ Count sum(const Count& a, const Count& b) { return a && b ? Count(*a + *b) : Cou
 const EstimateTraining::Node* backward(const Row& row) {
   return row.training == nullptr || !row.training->problem.empty() ? nullptr : row.training;
 }
-template <auto Part>
-Cell backward_macs(const Row& row) {
-  return backward(row) == nullptr ? Cell() : to_cell((row.training->*Part).macs);
+// Of the gradients of activations or parameters, a member or a function of their work.
+template <auto Part, auto Value>
+Cell backward_of(const Row& row) {
+  return backward(row) == nullptr ? Cell() : to_cell(std::invoke(Value, row.training->*Part));
 }
-template <auto Part>
-Cell backward_flops(const Row& row) {
-  return backward(row) == nullptr ? Cell() : to_cell((row.training->*Part).plain_flops());
-}
-template <auto Part>
-Cell backward_bytes(const Row& row) {
-  if (backward(row) == nullptr) return {};
-  const EstimateCounts& work = row.training->*Part;
-  return to_cell(sum(work.bytes_read, work.bytes_written));
-}
+Count moved_bytes(const EstimateCounts& work) { return sum(work.bytes_read, work.bytes_written); }
 template <std::size_t Part>
 Cell step_seconds(const Row& row) {
   const RowBound* const bound = row.step[Part];
@@ -370,10 +363,7 @@ struct Entry : ResultColumn {
   // In CSV and Python.
   constexpr Entry listed(RowKinds rows) const { return in(View::Csv, rows).in(View::Python, rows); }
   constexpr Entry shown(RowKinds rows, const Terminal& how, Condition condition = nullptr) const {
-    Entry entry = in(View::Terminal, rows);
-    entry.terminal = how;
-    entry.when_in_terminal = condition;
-    return entry;
+    return in(View::Terminal, rows).with(&ResultColumn::terminal, how).with(&ResultColumn::when_in_terminal, condition);
   }
   constexpr Entry if_any() const {
     Entry entry = *this;
@@ -383,15 +373,10 @@ struct Entry : ResultColumn {
   constexpr Entry of_choice() const { return with(&ResultColumn::is_choice, true); }
   constexpr Entry compared() const { return in(View::Comparison, RowKind::Node | RowKind::Kernel); }
   constexpr Entry labelled(const char* text) const {
-    Entry entry = in(View::Viewer, RowKind::Node);
-    entry.label = text;
-    return entry;
+    return in(View::Viewer, RowKind::Node).with(&ResultColumn::label, text);
   }
   constexpr Entry only_if(Condition condition, const char* cure = nullptr) const {
-    Entry entry = *this;
-    entry.when = condition;
-    entry.remedy = cure;
-    return entry;
+    return with(&ResultColumn::when, condition).with(&ResultColumn::remedy, cure);
   }
   constexpr Entry follows(View output, const char* column) const {
     Entry entry = *this;
@@ -549,12 +534,12 @@ constexpr ResultColumn kColumns[] = {
         .only_if(nullptr, kNeedsRun),
 
     // The node in a training step.
-    column("dx_macs", Count, backward_macs<&EstimateTraining::Node::dx>, "Multiply-accumulates of the gradients of activations.").listed(Node).only_if(is_training),
-    column("dx_flops", Count, backward_flops<&EstimateTraining::Node::dx>, "Their operations.").listed(Node).only_if(is_training),
-    column("dx_bytes", Bytes, backward_bytes<&EstimateTraining::Node::dx>, "Bytes that they move.").listed(Node).only_if(is_training),
-    column("dw_macs", Count, backward_macs<&EstimateTraining::Node::dw>, "Multiply-accumulates of the gradients of parameters.").listed(Node).only_if(is_training),
-    column("dw_flops", Count, backward_flops<&EstimateTraining::Node::dw>, "Their operations.").listed(Node).only_if(is_training),
-    column("dw_bytes", Bytes, backward_bytes<&EstimateTraining::Node::dw>, "Bytes that they move.").listed(Node).only_if(is_training),
+    column("dx_macs", Count, backward_of<&EstimateTraining::Node::dx, &EstimateCounts::macs>, "Multiply-accumulates of the gradients of activations.").listed(Node).only_if(is_training),
+    column("dx_flops", Count, backward_of<&EstimateTraining::Node::dx, &EstimateCounts::plain_flops>, "Their operations.").listed(Node).only_if(is_training),
+    column("dx_bytes", Bytes, backward_of<&EstimateTraining::Node::dx, moved_bytes>, "Bytes that they move.").listed(Node).only_if(is_training),
+    column("dw_macs", Count, backward_of<&EstimateTraining::Node::dw, &EstimateCounts::macs>, "Multiply-accumulates of the gradients of parameters.").listed(Node).only_if(is_training),
+    column("dw_flops", Count, backward_of<&EstimateTraining::Node::dw, &EstimateCounts::plain_flops>, "Their operations.").listed(Node).only_if(is_training),
+    column("dw_bytes", Bytes, backward_of<&EstimateTraining::Node::dw, moved_bytes>, "Bytes that they move.").listed(Node).only_if(is_training),
     column("gradient_bytes", Bytes, [](const Row& row) {
              const EstimateTraining::Node* const node = row.training;
              return node == nullptr ? Cell() : to_cell(sum(node->gradient_bytes, node->parameter_gradient_bytes));

@@ -1,5 +1,6 @@
 // Writes and reads pagoda.estimate/1: each part lists its members once, for both directions.
 #include <algorithm>
+#include <map>
 #include <span>
 
 #include "estimate/json_parts.h"
@@ -42,6 +43,18 @@ bool set_type(TensorType& type, std::string_view name) {
   const auto found = element_type(name);
   if (found) type.element = *found;
   return found.has_value();
+}
+
+// The columns of a row.
+template <typename A>
+void row(A& a, const std::vector<const ResultColumn*>& columns, const Row& x) {
+  for (const ResultColumn* column : columns) {
+    if constexpr (A::kReads) {
+      column->read(a, *column, x);
+    } else {
+      column->write(a, *column, x);
+    }
+  }
 }
 
 template <typename A>
@@ -110,6 +123,288 @@ void phase_of(A& a, typename A::template Ref<EstimatePhase> x) {
   if (x.is_timed) a("tokens_per_second", x.tokens_per_second);
 }
 
+// Names of tensors that are alive at the peak need not be unique: tensors inside bodies have empty ones.
+void find_peak_tensors(const Reader& reader, EstimateMemory& x, const std::vector<std::string>& names) {
+  std::map<std::string_view, std::vector<std::size_t>> alive;  // at the peak, largest last
+  for (std::size_t i = 0; i < x.tensors.size(); ++i) {
+    const PlannedTensor& tensor = x.tensors[i];
+    if (tensor.first_step <= x.peak_step && x.peak_step <= tensor.last_step) alive[tensor.name].push_back(i);
+  }
+  for (auto& [name, tensors] : alive)
+    std::stable_sort(tensors.begin(), tensors.end(),
+                     [&](std::size_t a, std::size_t b) { return x.tensors[a].bytes < x.tensors[b].bytes; });
+  for (const std::string& name : names) {
+    std::vector<std::size_t>& tensors = alive[name];
+    if (tensors.empty()) reader.all().at("peak_tensors").fail_expected("names of tensors that are alive at the peak");
+    x.peak_tensors.push_back(tensors.back());
+    tensors.pop_back();
+  }
+}
+
+template <typename A>
+void cache(A& a, typename A::template Ref<KvCache> x) {
+  a("bytes_per_token", x.bytes_per_token);
+  a("past_bytes", x.past_bytes);
+  a("shared_bytes", x.shared_bytes);
+  a("separate_bytes", x.separate_bytes);
+  a("written_bytes", x.written_bytes);
+  a("copied_bytes", x.copied_bytes);
+  std::size_t pairs = x.pairs.size();  // files state no more of them
+  a("pairs", pairs);
+  if constexpr (A::kReads) {
+    constexpr std::size_t kMost = 1'000'000;
+    if (pairs > kMost) a.all().at("pairs").fail_expected("a number of tensors");
+    x.pairs.resize(pairs);
+  }
+}
+
+template <typename A>
+void memory(A& a, typename A::template Ref<EstimateMemory> x) {
+  a("excludes", x.excludes);
+  a("peak_bytes", x.peak_bytes);
+  a("peak_step", x.peak_step);
+  a.maybe("peak_formula", x.peak_text);
+  std::vector<std::string> peak_names;
+  if constexpr (!A::kReads)
+    for (const std::size_t tensor : x.peak_tensors) peak_names.push_back(x.tensors[tensor].name);
+  a("peak_tensors", peak_names);
+  a("arena_bytes", x.arena_bytes);
+  a("timeline", x.timeline);
+  a("order", x.order);
+  a("names", x.names);
+  a("op_types", x.op_types);
+  a.list("tensors", x.tensors, [](A& inner, auto& each) {
+    inner("name", each.name);
+    inner("bytes", each.bytes);
+    inner("first_step", each.first_step);
+    inner("last_step", each.last_step);
+    inner("offset", each.offset);
+    inner("shared_by", each.shared_by);
+  });
+  if constexpr (A::kReads) find_peak_tensors(a, x, peak_names);
+  a.list("weights", x.weights, [](A& inner, auto& each) {
+    inner("type", each.element);
+    inner("tensors", each.tensors);
+    inner("elements", each.elements);
+    inner("bytes", each.bytes);
+  });
+  if (A::kReads || !x.kv_cache.pairs.empty())
+    a.object("kv_cache", Layout::Line, [&](A& inner) { cache(inner, x.kv_cache); });
+  part(a, "reordered", Layout::Block, x.reordered, [](A& inner, auto& better) {
+    inner("peak_bytes", better.peak_bytes);
+    inner("arena_bytes", better.arena_bytes);
+    inner("order", better.order);
+  });
+  a("unsized", x.unsized);
+}
+
+template <typename A>
+void traffic(A& a, typename A::template Ref<EstimateTraffic> x) {
+  a("model", x.model);
+  a("bytes_read", x.bytes_read);
+  a("bytes_written", x.bytes_written);
+  a("bytes", x.bytes);
+  std::size_t index = 0;
+  const auto columns = columns_of(RowKind::Kernel, View::Json);
+  a.list("groups", x.groups, [&](A& inner, auto& kernel) {
+    row(inner, columns, {.index = index++, .kernel = &kernel, .counts = &kernel.counts});
+  });
+  if (A::kReads || x.model == TrafficModel::Resident)
+    a.list("stayed", x.stayed, [](A& inner, auto& tensor) {
+      inner("value", tensor.name);
+      inner("bytes", tensor.bytes);
+      inner("saved_bytes", tensor.bytes_saved);
+      inner("in_memory", tensor.in_memory);
+    });
+}
+
+template <typename A>
+void parallel(A& a, typename A::template Ref<EstimateParallel> x) {
+  fields(a, x.devices);
+  a("link", x.link.name);
+  a("link_bytes_per_second", x.link.bytes_per_second);
+  a("seconds", x.time.seconds);
+  a("work_seconds", x.time.work_seconds);
+  a("link_seconds", x.time.link_seconds);
+  a("parts", x.time.parts);
+  a("bubble", x.time.bubble);
+  a("interval_seconds", x.time.interval_seconds);
+  a.object("device", Layout::Line, [&](A& inner) {
+    inner("macs", x.macs);
+    inner("bytes", x.bytes);
+    inner("weight_bytes", x.weight_bytes);
+    inner("cache_bytes", x.cache_bytes);
+  });
+  a.object("products", Layout::Line, [&](A& inner) {
+    inner("columns", x.column_products);
+    inner("rows", x.row_products);
+    inner("whole", x.whole_products);
+    inner("whole_weight_bytes", x.whole_weight_bytes);
+    inner.maybe("whole_reason", x.whole_reason);
+  });
+  a.list("collectives", x.collectives, [](A& inner, auto& each) {
+    inner("kind", each.kind);
+    inner("node", each.node);
+    inner("bytes", each.bytes);
+    inner("seconds", each.seconds);
+  });
+  a.list("stages", x.stages, [](A& inner, auto& each) {
+    inner("begin", each.begin);
+    inner("end", each.end);
+    inner("seconds", each.seconds);
+    inner("weight_bytes", each.weight_bytes);
+    inner("cache_bytes", each.cache_bytes);
+    inner("received_bytes", each.received_bytes);
+  });
+}
+
+template <typename A>
+void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
+  a("device", x.device);
+  a("device_name", x.device_name);
+  a.maybe("power_mode", x.power_mode);
+  a("measured", x.measured);
+  a("precision", x.precision);
+  a("traffic", x.traffic);
+  row(a, columns_of(RowKind::Run, View::Json), {.run = &x.totals});
+  a("unknown_nodes", x.totals.unknown_rows);
+  a("at_least", x.totals.at_least);
+  a("items", x.items);
+  a("launch_overhead_seconds", x.launch_overhead_seconds);
+  a("launch_overhead_assumed", x.launch_is_assumed);
+  part(a, "predicted", Layout::Line, x.predicted, [](A& inner, auto& predicted) {
+    interval(inner, predicted);
+    inner("coverage", predicted.coverage);
+    inner.maybe("no_interval", predicted.no_interval);
+    inner("engine", predicted.engine);
+    inner("calibration", predicted.calibration);
+    inner.maybe("node_seconds", predicted.row_seconds);
+    part(inner, "other_placement", Layout::Line, predicted.other_placement, [](A& other, auto& placement) {
+      other("apart", placement.is_apart);
+      other("seconds", placement.seconds);
+      other("share", placement.share);
+    });
+    inner.maybe("joules", predicted.joules);
+    inner.maybe("joules_per_item", predicted.joules_per_item);
+    engine_memory(inner, predicted);
+  });
+  part(a, "parallel", Layout::Block, x.parallel, parallel<A>);
+  part(a, "energy", Layout::Line, x.energy, [](A& inner, auto& energy) {
+    inner("precision", energy.precision);
+    inner("joules_per_flop", energy.joules_per_flop);
+    inner("joules_per_byte", energy.joules_per_byte);
+    inner("constant_watts", energy.constant_watts);
+    inner("joules", energy.joules);
+    inner("work_joules", energy.work_joules);
+    inner("traffic_joules", energy.traffic_joules);
+    inner("constant_joules", energy.constant_joules);
+    inner("flops_per_joule", energy.flops_per_joule);
+    inner("joules_per_item", energy.joules_per_item);
+    inner("time_balance", energy.time_balance);
+    inner("energy_balance", energy.energy_balance);
+    inner("race_to_idle", energy.race_to_idle);
+  });
+  part(a, "handover", Layout::Line, x.handover, [](A& inner, auto& handover) {
+    inner("device", handover.device);
+    inner("cache_bytes", handover.cache_bytes);
+    inner("link", handover.link.name);
+    inner("link_bytes_per_second", handover.link.bytes_per_second);
+    inner("transfer_seconds", handover.transfer_seconds);
+    inner("decode_seconds", handover.decode_seconds);
+  });
+  const auto nodes = columns_of(RowKind::NodeTime, View::Json), groups = columns_of(RowKind::KernelTime, View::Json);
+  a.list("nodes", x.rows, [&](A& inner, auto& each) { row(inner, nodes, {.bound = &each}); });
+  a.maybe_list("groups", x.groups, [&](A& inner, auto& each) { row(inner, groups, {.bound = &each}); });
+}
+
+template <typename A>
+void fit(A& a, typename A::template Ref<EstimateFit> x) {
+  for (const auto& [name, member] : kEstimateFit) a(name, x.*member);
+  a("at_least", x.at_least);
+  a("fits", x.fits);
+  a("largest_batch", x.largest_batch);
+  a("longest_context", x.longest_context);
+  a.maybe("memory_context", x.memory_context);
+  structure(a, "position_table", x.position_table);
+}
+
+template <typename A>
+void training(A& a, typename A::template Ref<EstimateTraining> x) {
+  a("optimizer", x.optimizer);
+  a("recompute", x.recompute);
+  a("trained_params", x.trained_params);
+  const auto parts = columns_of(RowKind::Part, View::Json), backward = columns_of(RowKind::Backward, View::Json),
+             times = columns_of(RowKind::StepTime, View::Json);
+  const auto work = [](A& inner, const char* key, const std::vector<const ResultColumn*>& columns, auto& counts) {
+    inner.object(key, Layout::Line, [&](A& in) { row(in, columns, {.counts = &counts}); });
+  };
+  a.object("totals", Layout::Block, [&](A& inner) {
+    for (const auto& [name, member] : kTrainingParts) work(inner, name, parts, x.*member);
+  });
+  if constexpr (A::kReads) {
+    if (a.has("seconds")) x.time.emplace();
+  }
+  if (x.time) {
+    a("seconds", x.time->seconds);
+    a("eager_seconds", x.time->eager_seconds);
+    a("floor_seconds", x.time->floor_seconds);
+  }
+  a.object("memory", Layout::Block, [&](A& inner) {
+    for (const auto& [name, member] : kTrainingMemory) inner(name, x.*member);
+  });
+  a.object("symbolic", Layout::Block, [&](A& inner) {
+    inner("macs", x.macs_formula);
+    inner("bytes", x.bytes_formula);
+    inner("saved_activation_bytes", x.saved_activation_formula);
+  });
+  a("unmodelled_nodes", x.unmodelled_nodes);
+  a("unmodelled_ops", x.unmodelled_ops);
+  a("partial", x.partial);
+  a.list("rows", x.rows, [&](A& inner, auto& part) { row(inner, times, {.bound = &part.bound, .step_row = &part}); });
+  a.list("nodes", x.nodes, [&](A& inner, auto& node) {
+    inner("index", node.index);
+    work(inner, "dx", backward, node.dx);
+    work(inner, "dw", backward, node.dw);
+    inner("gradient_bytes", node.gradient_bytes);
+    inner("parameter_gradient_bytes", node.parameter_gradient_bytes);
+    inner("saved_bytes", node.saved_bytes);
+    inner.list("saved", node.saved, [](A& in, auto& tensor) {
+      in("kind", tensor.kind);
+      in("what", tensor.what);
+      in("bytes", tensor.bytes);
+    });
+    inner("recomputed", node.recomputed);
+    inner.maybe("problem", node.problem);
+  });
+}
+
+template <typename A>
+void sweep_of(A& a, typename A::template Ref<EstimateSweep> x, const std::vector<const ResultColumn*>& columns) {
+  a("dims", x.dims);
+  a("symbols", x.symbols);
+  a.maybe("device_bytes", x.device_bytes);
+  a("traffic", x.traffic);
+  a.maybe("engine", x.engine);
+  a.maybe("calibration", x.calibration);
+  part(a, "ridge", Layout::Line, x.ridge, [&](A& inner, auto& ridge) {
+    std::string dim = x.dims.empty() ? "" : x.dims[0];
+    inner("dim", dim);
+    inner("size", ridge.size);
+    inner("at_start", ridge.at_start);
+  });
+  a.list("points", x.points, [&](A& inner, auto& point) {
+    if constexpr (A::kReads) {
+      point.sizes.resize(x.dims.size());
+      if (inner.has("seconds")) point.time.emplace();
+      x.has_joules = x.has_joules || inner.has("joules");
+      x.has_predictions = x.has_predictions || inner.has("predicted_seconds");
+      x.has_measurements = x.has_measurements || inner.has("measured_seconds");
+    }
+    for (std::size_t i = 0; i < x.dims.size(); ++i) inner(x.dims[i].c_str(), point.sizes[i]);
+    row(inner, columns, {.counts = &point.counts, .run = point.time ? &*point.time : nullptr, .point = &point});
+  });
+}
+
 // All members except "schema" and the rows, which `rows` writes or reads in their place.
 template <typename A, typename Doc, typename Rows>
 void document(A& a, Doc& x, const Rows& rows) {
@@ -124,13 +419,12 @@ void document(A& a, Doc& x, const Rows& rows) {
     fields(inner, symbolic.totals);
     inner.maybe("activation_peak_bytes", symbolic.activation_peak_bytes);
   });
-  if (A::kReads || !x.symbols.empty())
-    a.list("symbols", x.symbols, [](A& inner, auto& symbol) {
-      inner("name", symbol.name);
-      inner("node", symbol.node);
-      inner("cause", symbol.cause);
-      inner("upper", symbol.upper);
-    });
+  a.maybe_list("symbols", x.symbols, [](A& inner, auto& symbol) {
+    inner("name", symbol.name);
+    inner("node", symbol.node);
+    inner("cause", symbol.cause);
+    inner("upper", symbol.upper);
+  });
   part(a, "memory", Layout::Block, x.memory, memory<A>);
   part(a, "phase", Layout::Line, x.phase, phase_of<A>);
   part(a, "traffic", Layout::Block, x.traffic, traffic<A>);
@@ -144,26 +438,21 @@ void document(A& a, Doc& x, const Rows& rows) {
     inner("joules", run.joules);
     inner("bound_share", run.bound_share);
   });
-  if (A::kReads || !x.advice.empty())
-    a.list("advice", x.advice, [](A& inner, auto& each) {
-      inner("change", each.change);
-      inner.maybe("traffic", each.traffic);
-      inner.maybe("precision", each.precision);
-      inner.maybe("batch", each.batch);
-      inner("seconds", each.seconds);
-      inner("gain", each.gain);
-    });
+  a.maybe_list("advice", x.advice, [](A& inner, auto& each) {
+    inner("change", each.change);
+    inner.maybe("traffic", each.traffic);
+    inner.maybe("precision", each.precision);
+    inner.maybe("batch", each.batch);
+    inner("seconds", each.seconds);
+    inner("gain", each.gain);
+  });
   const auto variants = columns_of(RowKind::Variant, View::Json);
-  if (A::kReads || !x.variants.empty())
-    a.list("variants", x.variants, [&](A& inner, auto& variant) { row(inner, variants, {.variant = &variant}); });
+  a.maybe_list("variants", x.variants, [&](A& inner, auto& variant) { row(inner, variants, {.variant = &variant}); });
   part(a, "training", Layout::Block, x.training, training<A>);
   part(a, "sweep", Layout::Block, x.sweep, [&](A& inner, auto& sweep) {
     // A writer leaves out what no point has.
-    if constexpr (A::kReads) {
-      sweep_of(inner, sweep, columns_of(RowKind::Point, View::Json));
-    } else {
-      sweep_of(inner, sweep, columns_of(RowKind::Point, View::Json, x));
-    }
+    sweep_of(inner, sweep,
+             A::kReads ? columns_of(RowKind::Point, View::Json) : columns_of(RowKind::Point, View::Json, x));
   });
   if constexpr (A::kReads) {
     if (a.has("budgets")) x.budgets.emplace();
@@ -263,8 +552,7 @@ EstimateDocument parse_estimate(std::string_view json, std::string_view subject)
                             "\"; write one with onnx-estimate MODEL --format json");
   const JsonField root = rest.root();
   Reader reader(root, unknown);
-  std::string schema;
-  reader("schema", schema);
+  reader.derived("schema", 0);
   document(reader, estimate, [&] {
     if (!reader.has("types") && !reader.has("nodes")) base::fail(subject, "has no array \"nodes\"");
     std::vector<EstimateNode> read_above;
