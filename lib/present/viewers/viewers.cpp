@@ -4,12 +4,14 @@
 #include "pagoda/present/viewers.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/json_writer.h"
+#include "pagoda/measured/join.h"
 #include "report/rows.h"
-#include "viewers/values.h"
 
 namespace pagoda::present {
 namespace {
@@ -18,6 +20,110 @@ using base::JsonWriter;
 using documents::EstimateDocument;
 using documents::EstimateNode;
 using Layout = JsonWriter::Layout;
+
+// Values of one node, summed over all its rows.
+struct NodeValues {
+  const EstimateNode* node = nullptr;  // the first row
+  std::size_t rows = 0;
+  documents::EstimateCounts counts = {};
+  RowBound time = {};  // the sums of its seconds; the bound is unknown if a part is
+  std::optional<double> predicted_seconds = {}, measured_seconds = {};
+  std::string bound = {}, problem = {};
+  // A measurement of this node together with others: their total time, and their names.
+  std::optional<double> together_seconds = {};
+  std::string together = {};
+};
+
+std::vector<const Metric*> metrics() {
+  return documents::columns_of(documents::RowKind::Node, documents::View::Viewer);
+}
+
+Cell cell(const Metric& metric, const NodeValues& values) {
+  return metric.cell({.node = values.node,
+                      .counts = &values.counts,
+                      .bound = &values.time,
+                      .predicted_seconds = values.predicted_seconds,
+                      .measured_seconds = values.measured_seconds});
+}
+
+// "231 M"; empty: unknown.
+std::string label_text(const Metric& metric, const NodeValues& values) {
+  const Cell value = cell(metric, values);
+  // Viewers have no room for the digits of large ratios.
+  const double* const ratio = std::get_if<double>(&value);
+  return ratio != nullptr && metric.kind == documents::CellKind::Intensity ? base::rounded(*ratio)
+                                                                           : shown_text(value, metric.kind);
+}
+
+// "conv1; relu1".
+std::string joined_names(const EstimateDocument& estimate, const std::vector<std::size_t>& nodes) {
+  return base::joined(nodes, "; ", [&](std::size_t node) { return estimate.nodes[node].shown_name(); });
+}
+
+// The values of each row of the estimate.
+std::vector<NodeValues> row_values(const Viewed& viewed) {
+  const EstimateDocument& estimate = viewed.estimate;
+  std::vector<NodeValues> values;
+  values.reserve(estimate.nodes.size());
+  for (const EstimateNode& node : estimate.nodes) {
+    const Row row = documents::node_row(estimate, node);
+    NodeValues& each = values.emplace_back(
+        NodeValues{.node = &node, .rows = 1, .counts = node.counts, .predicted_seconds = row.predicted_seconds});
+    each.problem = node.problem;
+    each.time.bound = Bound::Unknown;
+    if (!row.seconds()) continue;
+    each.time = *row.bound;
+    each.bound = to_string(row.bound->bound);
+  }
+  if (viewed.run == nullptr) return values;
+  for (const measured::JoinedGroup& group : measured::joined_groups(*viewed.run, estimate)) {
+    if (!group.seconds) continue;
+    if (group.rows.size() == 1) {
+      values[group.rows.front()].measured_seconds = group.seconds;
+      continue;
+    }
+    for (const std::size_t row : group.rows) {
+      values[row].together_seconds = group.seconds;
+      values[row].together = joined_names(estimate, group.rows);
+    }
+  }
+  return values;
+}
+
+// Adds a further row of the same node.
+void add(NodeValues& sum, const NodeValues& row) {
+  const auto plus = [](auto& to, const auto& part) {
+    if (to && part)
+      to = *to + *part;
+    else
+      to = std::nullopt;  // the sum is unknown if a part is unknown
+  };
+  ++sum.rows;
+  for (const auto& [name, member] : documents::kEstimateCounts) plus(sum.counts.*member, row.counts.*member);
+  plus(sum.predicted_seconds, row.predicted_seconds);
+  plus(sum.measured_seconds, row.measured_seconds);
+  if (row.time.bound == Bound::Unknown) sum.time.bound = Bound::Unknown;
+  for (const auto member : {&RowBound::seconds, &RowBound::compute_seconds, &RowBound::memory_seconds})
+    sum.time.*member += row.time.*member;
+  if (sum.bound != row.bound) sum.bound.clear();
+  if (sum.problem.empty()) sum.problem = row.problem;
+  sum.together_seconds.reset();  // it covers only the first row and its neighbours
+}
+
+// The values of the whole model.
+NodeValues total_values(const Viewed& viewed) {
+  const Row row = documents::total_row(viewed.estimate);
+  NodeValues total{
+      .counts = *row.counts, .predicted_seconds = row.predicted_seconds, .measured_seconds = row.measured_seconds};
+  total.time.bound = Bound::Unknown;
+  if (const auto& roofline = viewed.estimate.roofline) {
+    total.time.bound = roofline->totals.bound();
+    total.time.seconds = roofline->totals.seconds;
+    total.time.compute_seconds = roofline->totals.compute_seconds;
+    total.time.memory_seconds = roofline->totals.memory_seconds;
+  }
+  return total;
+}
 
 const base::Name& output_of(const EstimateNode& node) {
   static const base::Name kNone;
@@ -72,23 +178,6 @@ struct Target {
 
 // Netron compares only the first line.
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
-
-class NetronList {
- public:
-  NetronList(JsonWriter& json, const char* name) : json_(json) { json_.key(name).begin_array(); }
-  ~NetronList() { json_.end_array(); }
-  NetronList(const NetronList&) = delete;
-  NetronList& operator=(const NetronList&) = delete;
-
-  void add(const Target& target, std::string_view name, const std::string& value) {
-    if (value.empty()) return;
-    json_.begin_object(Layout::Line).member("kind", target.kind).member("target", first_line(target.name));
-    json_.member("name", name).member("value", value).end_object();
-  }
-
- private:
-  JsonWriter& json_;
-};
 
 // Names and texts that are not empty.
 class Texts : public std::vector<std::pair<std::string_view, std::string>> {
@@ -149,6 +238,25 @@ Texts words(const EstimateDocument& estimate, const NodeValues& values) {
 
 }  // namespace
 
+const Metric* metric(std::string_view name) {
+  const std::vector<const Metric*> all = metrics();
+  const auto found = std::ranges::find(all, name, &Metric::name);
+  return found == all.end() ? nullptr : *found;
+}
+
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (const Metric* each : metrics()) names.emplace_back(each->name);
+  return names;
+}
+
+std::string refusal(const Metric& metric, const Viewed& viewed) {
+  if (metric.remedy == nullptr) return {};
+  for (const NodeValues& row : row_values(viewed))
+    if (documents::number(cell(metric, row))) return {};
+  return "--metric " + std::string(metric.name) + " " + metric.remedy;
+}
+
 std::string netron_attachment(const Viewed& viewed, const Metric* only) {
   const std::vector<NodeValues> nodes = nodes_of(viewed);
   const auto names = named(nodes);
@@ -159,24 +267,25 @@ std::string netron_attachment(const Viewed& viewed, const Metric* only) {
   };
   const Target model{"model", ""};
   JsonWriter json;
-  json.begin_object().member("signature", "netron:attachment");
-  {
-    NetronList list(json, "metrics");
-    const auto add = [&](const Target& target, const NodeValues& values) {
-      for (const Metric* each : metrics())
-        if (only == nullptr || each == only) list.add(target, each->label, label_text(*each, values));
-    };
-    add(model, total_values(viewed));
-    for (const NodeValues& values : nodes) add(target_of(*values.node), values);
-  }
-  {
-    NetronList list(json, "metadata");
-    for (const auto& [name, value] : conditions(viewed.estimate)) list.add(model, cat("pagoda.", name), value);
-    for (const NodeValues& values : nodes)
-      for (const auto& [name, value] : words(viewed.estimate, values))
-        list.add(target_of(*values.node), cat("pagoda.", name), value);
-  }
-  json.end_object();
+  const auto add_entry = [&](const Target& target, std::string_view name, const std::string& value) {
+    if (value.empty()) return;
+    json.begin_object(Layout::Line).member("kind", target.kind).member("target", first_line(target.name));
+    json.member("name", name).member("value", value).end_object();
+  };
+  const auto add_numbers = [&](const Target& target, const NodeValues& values) {
+    for (const Metric* each : metrics())
+      if (only == nullptr || each == only) add_entry(target, each->label, label_text(*each, values));
+  };
+  const auto add_texts = [&](const Target& target, const Texts& texts) {
+    for (const auto& [name, value] : texts) add_entry(target, cat("pagoda.", name), value);
+  };
+  json.begin_object().member("signature", "netron:attachment").key("metrics").begin_array();
+  add_numbers(model, total_values(viewed));
+  for (const NodeValues& values : nodes) add_numbers(target_of(*values.node), values);
+  json.end_array().key("metadata").begin_array();
+  add_texts(model, conditions(viewed.estimate));
+  for (const NodeValues& values : nodes) add_texts(target_of(*values.node), words(viewed.estimate, values));
+  json.end_array().end_object();
   return std::move(json).text();
 }
 
