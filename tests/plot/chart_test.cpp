@@ -8,7 +8,7 @@
 
 #include "pagoda/base/text.h"
 #include "pagoda/documents/device.h"
-#include "plot/outputs.h"
+#include "plot/draw.h"
 #include "plot/plot_support.h"
 #include "plot/verdict.h"
 #include "support/files.h"

@@ -7,7 +7,6 @@
 
 #include "plot/draw.h"
 #include "plot/layout.h"
-#include "plot/outputs.h"
 #include "plot/plot_support.h"
 #include "draw/text.h"
 #include "support/json_schema.h"

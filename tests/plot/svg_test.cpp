@@ -10,7 +10,6 @@
 #include "pagoda/base/text.h"
 #include "plot/draw.h"
 #include "plot/layout.h"
-#include "plot/outputs.h"
 #include "plot/plot_support.h"
 #include "support/golden.h"
 #include "support/sometimes.h"

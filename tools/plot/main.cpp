@@ -1,12 +1,8 @@
 // roofline-plot: estimates and measurements of models under the roofs of a machine, as a picture, a page or data.
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "arguments.h"
+#include "pagoda/base/files.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/measured/import.h"
 #include "tool.h"
@@ -14,18 +10,13 @@
 namespace pagoda::tools {
 namespace {
 
-present::PlotFile read(const std::string& path) {
-  std::error_code failure;
-  if (std::filesystem::is_directory(path, failure))
-    throw Error(path + ": is a folder, expected a JSON file; name the file in it");
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw Error(path + ": cannot be opened: " + std::strerror(errno) + "; check the path");
-  return {path, std::string(std::istreambuf_iterator<char>(stream), {})};
+present::PlotFile read(const std::string& path, std::string_view expected) {
+  return {path, base::read_file(path, expected)};
 }
 
 // Also accepts profiles of engines and tables of boards.
 present::PlotFile read_measured(const std::string& path) {
-  present::PlotFile file = read(path);
+  present::PlotFile file = read(path, "a measurement");
   const auto format = measured::recognise_profile(file.text);
   if (format && *format != measured::ProfileFormat::Measured)
     file.text = documents::write_measured(measured::import_profile(file.text, path));
@@ -40,7 +31,7 @@ int plot(int argc, char** argv) {
   for (const std::string& name : devices)
     if (const std::string note = documents::alias_note(name); !note.empty()) std::fprintf(stderr, "%s\n", note.c_str());
   if (!arguments->ceilings.empty()) {
-    input.ceilings = read(arguments->ceilings);
+    input.ceilings = read(arguments->ceilings, "a ceilings file");
     input.device = documents::parse_device(input.ceilings->text, arguments->ceilings);
     if (!devices.empty()) input.spec = documents::find_device(devices.front());
   } else if (devices.empty()) {
@@ -49,11 +40,11 @@ int plot(int argc, char** argv) {
   } else {
     input.device = documents::find_device(devices.front());
     // A device that is a ceilings file also supplies the ceilings.
-    if (input.device.measured) input.ceilings = read(devices.front());
+    if (input.device.measured) input.ceilings = read(devices.front(), "a ceilings file");
   }
   for (std::size_t i = 1; i < devices.size(); ++i) input.others.push_back(documents::find_device(devices[i]));
   for (const std::string& path : arguments->estimates)
-    input.estimates.push_back(present::read_plot_estimate(path, read(path).text));
+    input.estimates.push_back(present::read_plot_estimate(path, read(path, "an estimate").text));
   for (const std::string& path : arguments->measured) input.measured.push_back(read_measured(path));
   write_output(arguments->output, arguments->write(input, arguments->options));
   return kDone;

@@ -72,18 +72,13 @@ std::vector<std::string> wrapped(const std::string& text, double size, double wi
 }
 
 std::string short_name(const std::string& name, std::size_t columns) {
-  std::size_t begin = name.size();
-  while (begin > 0) {
+  std::size_t begin = name.rfind('/');
+  while (begin != std::string::npos && begin > 0) {
     const std::size_t slash = name.rfind('/', begin - 1);
-    if (slash == std::string::npos) {
-      begin = 0;
-      break;
-    }
-    if (begin != name.size() && name.size() - slash - 1 > columns) break;
+    if (slash != std::string::npos && name.size() - slash - 1 > columns) break;
     begin = slash;
-    if (begin == 0) break;
   }
-  std::string tail = name.substr(begin);
+  std::string tail = name.substr(begin == std::string::npos ? 0 : begin);
   if (tail.size() > 1 && tail.front() == '/') tail.erase(0, 1);
   return base::elide(tail, columns);
 }
@@ -137,25 +132,16 @@ std::vector<std::string> short_names(const std::vector<std::string>& names, std:
 }
 
 std::string xml(std::string_view text) {
+  constexpr std::pair<char32_t, const char*> kEscapes[] = {
+      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
   std::string escaped;
   for (std::size_t i = 0; i < text.size();) {
     const char32_t code_point = base::next_code_point(text, i);
-    if (code_point == '&') {
-      escaped += "&amp;";
-    } else if (code_point == '<') {
-      escaped += "&lt;";
-    } else if (code_point == '>') {
-      escaped += "&gt;";
-    } else if (code_point == '"') {
-      escaped += "&quot;";
-    } else if (code_point == '\'') {
-      escaped += "&#39;";
-    } else if (base::is_unsafe(code_point)) {
-      // XML 1.0 cannot represent most control characters, not even as references.
-      base::append_utf8(escaped, base::kReplacement);
-    } else {
-      base::append_utf8(escaped, code_point);
-    }
+    const auto escape = std::ranges::find(kEscapes, code_point, [](const auto& each) { return each.first; });
+    if (escape != std::end(kEscapes))
+      escaped += escape->second;
+    else  // XML 1.0 cannot represent most control characters, not even as references.
+      base::append_utf8(escaped, base::is_unsafe(code_point) ? base::kReplacement : code_point);
   }
   return escaped;
 }

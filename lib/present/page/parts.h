@@ -1,5 +1,4 @@
-// Parts of a page: pictures below its chart, and data and tables made of its documents. Each is empty if the chart has
-// none.
+// Parts of a page: pictures below its chart, and data made of its documents. Each is empty if the chart has none.
 #pragma once
 
 #include <string>
@@ -22,10 +21,5 @@ std::string pairs_json(const Chart& chart);
 // The data that a page's script needs to answer other requests (estimate/what_if.h). Empty unless the chart shows a
 // single estimate that has this data.
 std::string what_if_json(const Chart& chart);
-
-// The requested limits, met or not, with the causes.
-std::string budgets_html(const documents::EstimateDocument& estimate);
-// Work, memory, traffic, phase, fit, time, advice, the heaviest rows; for training also the step.
-std::string answer_html(const documents::EstimateDocument& estimate);
 
 }  // namespace pagoda::present::plot

@@ -291,6 +291,29 @@ void add_provenance(Chart& chart, const PlotInput& input) {
   add("chart", chart.options.tool);
 }
 
+void add_machines(Chart& chart, const std::vector<DeviceSpec>& others) {
+  const Roof& main = chart.roofs.compute[chart.roofs.main];
+  for (const DeviceSpec& other : others) {
+    Machine machine;
+    machine.mode = other.power_mode;
+    machine.label = other.id + (other.power_mode.empty() ? "" : ":" + other.power_mode);
+    for (const Precision precision : main.precisions) {
+      const Peak* peak = other.peak(precision, main.unit);
+      if (peak == nullptr || *peak->flops_per_second.value <= machine.peak) continue;
+      machine.peak = *peak->flops_per_second.value;
+      machine.energy = energy_model(other, precision);
+    }
+    const MemoryLevel* dram = other.level("dram");
+    if (machine.peak <= 0 || dram == nullptr || !dram->bytes_per_second.known())
+      throw Error(machine.label + ": no peak of " + main.name +
+                  " or no bandwidth of memory is known, so that its roofline "
+                  "cannot stand beside that of " +
+                  chart.device.name);
+    machine.bandwidth = *dram->bytes_per_second.value;
+    chart.machines.push_back(std::move(machine));
+  }
+}
+
 // Sets by_model for several models, unless they are one model before and after a change.
 void find_models(Chart& chart) {
   std::set<std::string> models;

@@ -6,18 +6,62 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "draw/axis.h"
 #include "draw/svg.h"
 #include "pagoda/core/energy.h"
 #include "pagoda/documents/measured.h"
 #include "pagoda/present/plot.h"
-#include "plot/chart_estimate.h"
 #include "plot/roofs.h"
-#include "plot/sheet.h"
 
 namespace pagoda::present::plot {
+
+// An estimate as charts use it: a view of the caller's document.
+struct ChartEstimate {
+  const PlotEstimate* source = nullptr;
+  std::vector<const documents::EstimateNode*> nodes;  // in order of execution
+  const documents::EstimateSweep* sweep = nullptr;    // over one dim, with points; null: none that makes a curve
+  std::vector<std::string> notes;                     // parts of the document that could not be used, and why
+
+  const documents::EstimateDocument& document() const { return source->document; }
+  const std::string& model() const;  // path given to onnx-estimate, else the graph's name
+  // The position in `nodes` of the node with this index; empty if the document leaves it out.
+  std::optional<std::size_t> position(std::size_t index) const;
+  // The positions of the nodes with these indices that the document has.
+  std::vector<std::size_t> positions(const std::vector<std::size_t>& indices) const;
+  // Of the nodes at these positions, the one that does most of the work.
+  std::size_t heaviest(const std::vector<std::size_t>& positions) const;
+  std::string_view traffic() const;
+  // Bytes of all weights, if the memory plan is known.
+  std::optional<double> weight_bytes() const;
+  std::string label_without_free() const;                    // "resnet50" with only the sizes that are set
+  std::string label(const std::string& without = {}) const;  // "resnet50, batch=8", leaving out the dim `without`
+};
+
+// The least time of a run at a point of a sweep; empty without a device.
+std::optional<double> least_seconds(const documents::EstimatePoint& point);
+
+// Refers to `estimate`.
+ChartEstimate chart_estimate(const PlotEstimate& estimate);
+
+// The sheet of a picture: its size, and the positions of axes and legend. Lengths are in units of the picture. Small
+// text is always 12 units high, so that a small sheet with the same text has less space, not smaller letters.
+struct Sheet {
+  double width = 1200, height = 784;  // column sheets: height without the legend below the axes
+  Box plot{84, 78, 932, 668};         // the axes
+  Box panel{956, 70, 1184, 676};      // the legend: beside the axes, or below them
+  bool is_column = false;             // narrow, for a column of a paper: legend below the axes, small title
+  double points = 0;                  // printed size of a unit; 0: a unit is a screen pixel
+
+  // A length for an attribute of the picture: "1200", "240.94pt".
+  std::string length(double units) const;
+};
+
+// Throws Error if the width is too small for that text size.
+Sheet make_sheet(const PlotOptions& options);
 
 // The reason why an item has no dot.
 enum class Absence : std::uint8_t {
@@ -66,7 +110,7 @@ struct Item {
   std::optional<double> traffic() const { return dram_bytes ? dram_bytes : bytes; }
   std::optional<double> time() const { return seconds ? seconds : bound_seconds; }
   // The share of the attainable speed: bound / measured; empty without a measurement.
-  std::optional<double> roof_share() const;
+  std::optional<double> roof_share() const { return documents::ratio(bound_seconds, seconds); }
   Limit limit = Limit::Unknown;
 };
 
@@ -202,7 +246,6 @@ void fit_frame(Chart& chart);
 // The same for an energy view: its marks, the balances and the best of the machine. Without a mark nothing changes.
 void fit_energy_frame(Chart& view);
 
-void add_machines(Chart& chart, const std::vector<DeviceSpec>& others);
 // Sets Chart::energy if constants or joules are known.
 void add_energy(Chart& chart);
 // The same chart with FLOP/J instead of FLOP/s. Throws Error if nothing is known about energy.

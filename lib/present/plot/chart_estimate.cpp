@@ -1,5 +1,4 @@
-#include "plot/chart_estimate.h"
-
+// Estimates as charts use them.
 #include <algorithm>
 
 #include "draw/text.h"
@@ -7,6 +6,7 @@
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
 #include "pagoda/estimate/measured_runs.h"
+#include "plot/chart.h"
 #include "report/rows.h"
 
 namespace pagoda::present {
@@ -99,18 +99,6 @@ ChartEstimate chart_estimate(const PlotEstimate& estimate) {
                                " of its FLOPs; write it without --top for all"));
   for (const std::string& member : document.unknown) result.notes.push_back(documents::left_out(member));
   return result;
-}
-
-std::string shape_text(const EstimateNode& node) {
-  if (node.outputs.empty()) return "";
-  const TensorType& type = node.outputs.front().type;
-  if (!type.shape) return "?";
-  const std::string text = base::joined(*type.shape, "x", &Dim::to_string);
-  return text.empty() ? "scalar" : text;
-}
-
-std::string dtype_text(const EstimateNode& node) {
-  return node.precision == ElementType::Undefined ? std::string() : std::string(to_string(node.precision));
 }
 
 }  // namespace plot

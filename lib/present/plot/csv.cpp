@@ -1,7 +1,7 @@
 // One row per operator or kernel of every series, with the numbers behind its dot.
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/text.h"
-#include "plot/outputs.h"
+#include "plot/draw.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -41,9 +41,7 @@ std::string chart_csv(const Chart& chart) {
     for (const Item& item : items) {
       const bool is_measured = series.has_time() || item.seconds;
       const std::optional<double> time = is_measured ? item.seconds : item.bound_seconds;
-      const auto over = [](const std::optional<double>& a, const std::optional<double>& b) {
-        return a && b && *b > 0 ? std::optional(*a / *b) : std::nullopt;
-      };
+      constexpr auto over = documents::ratio;
       base::CsvLine line;
       line.name(series.label).name(item.name).name(item.type).name(item.scope).name(item.shape);
       line.add(item.dtype).add(item.launches);

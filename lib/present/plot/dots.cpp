@@ -159,11 +159,6 @@ std::optional<Star> whole(const Series& series, bool measured) {
 
 }  // namespace
 
-std::optional<double> Item::roof_share() const {
-  if (!seconds || !bound_seconds || *seconds <= 0) return std::nullopt;
-  return *bound_seconds / *seconds;
-}
-
 std::string_view to_string(Absence absence) {
   constexpr base::EnumNames<Absence::Unjoined> kNames("drawn", "no work on the device", "no FLOPs: left rail",
                                                       "work not known", "no bound for its type", "no kernel measured",

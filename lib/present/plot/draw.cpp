@@ -20,6 +20,39 @@ std::string star_path(double x, double y, double radius) {
   return path + "Z";
 }
 
+// Grid and ticks, 1-2-5 in each decade. The page redraws them by the same rule when it zooms.
+void draw_axes(Svg& svg, const Chart& chart, const Layout& layout) {
+  const Box& plot = layout.scale.plot;
+  const LogAxis x = layout.scale.x_axis(), y = layout.scale.y_axis();
+  const std::vector<Tick> x_ticks = log_ticks(x.low, x.high), y_ticks = log_ticks(y.low, y.high);
+  // Lines at 1, and thinner ones at 2 and 5, which have labels on short axes.
+  std::string major, minor;
+  for (const Tick& tick : x_ticks)
+    (tick.step == 1 ? major : minor) += filled("M% %V%", {x(tick.value), plot.y0, plot.y1});
+  for (const Tick& tick : y_ticks)
+    (tick.step == 1 ? major : minor) += filled("M% %H%", {plot.x0, y(tick.value), plot.x1});
+  const auto is_labelled = [](const LogAxis& axis, const Tick& tick) { return tick.step == 1 || axis.ratio() < 150; };
+  svg.open("g id='axes' fill='none'");
+  svg.leaf("path id='grid-minor' class='grid minor' stroke='#f0f2f4' d='%'", {minor});
+  svg.leaf("path id='grid-major' class='grid' stroke='#dde1e6' d='%'", {major});
+  svg.leaf("rect class='frame' x='%' y='%' width='%' height='%' stroke='#8a939d'",
+           {plot.x0, plot.y0, plot.x1 - plot.x0, plot.y1 - plot.y0});
+  svg.open("g id='ticks-x' class='ink' fill='%' text-anchor='middle'", {kInk});
+  for (const Tick& tick : x_ticks)
+    if (is_labelled(x, tick)) svg.text(x(tick.value), plot.y1 + 18, tick.label());
+  svg.close().open("g id='ticks-y' class='ink' fill='%' text-anchor='end'", {kInk});
+  for (const Tick& tick : y_ticks)
+    if (is_labelled(y, tick)) svg.text(plot.x0 - 8, y(tick.value) + 4, tick.label());
+  svg.close();
+  constexpr const char* kTitle = "id='%' class='ink' text-anchor='middle' font-size='13' fill='%' transform='%'";
+  svg.text((plot.x0 + plot.x1) / 2, plot.y1 + 40, "Arithmetic intensity [FLOP / DRAM byte]", kTitle,
+           {"title-x", kInk, ""});
+  const double middle = (plot.y0 + plot.y1) / 2, left = plot.x0 - (chart.sheet.is_column ? 50 : 62);
+  svg.text(left, middle, chart.is_energy ? "Work per joule [FLOP/J]" : "Performance [FLOP/s]", kTitle,
+           {"title-y", kInk, filled("rotate(-90 % %)", {left, middle})});
+  svg.close();
+}
+
 void draw_zones(Svg& svg, const Chart& chart, const Layout& layout, bool standalone) {
   // The page always gets the zones: it shows and hides them with its roofs.
   if (!layout.ridge_x || (standalone && !chart.roofs.is_single())) return;
@@ -183,6 +216,31 @@ void draw_changes(Svg& svg, const Chart& chart, const Layout& layout) {
     svg.leaf("circle cx='%' cy='%' r='2.5'", {x, y});
     if (const StarLabel& label = layout.change_labels[i]; !label.text.empty())
       svg.text(label.x, label.y, label.text, "class='halo' text-anchor='middle' dominant-baseline='central'");
+  }
+  svg.close();
+}
+
+std::string roofline_path(const Scale& scale, const Machine& machine) {
+  const Frame& frame = scale.frame;
+  const double ridge = std::clamp(machine.peak / machine.bandwidth, frame.x0, frame.x1);
+  const auto y = [&](double x) { return scale.y(std::min(machine.peak, x * machine.bandwidth)); };
+  return filled("M% %L% %L% %",
+                {scale.x(frame.x0), y(frame.x0), scale.x(ridge), y(ridge), scale.x(frame.x1), y(frame.x1)});
+}
+
+// Rooflines, or arches, of further machines or power modes.
+void draw_machines(Svg& svg, const Chart& chart, const Layout& layout) {
+  if (chart.machines.empty()) return;
+  const Scale& scale = layout.scale;
+  svg.open("g id='%' fill='none'", {chart.is_energy ? "arches" : "machines"});
+  for (std::size_t i = 0; i < chart.machines.size(); ++i) {
+    const Machine& machine = chart.machines[i];
+    if (chart.is_energy && !machine.energy) continue;
+    svg.leaf("path d='%' stroke='%' stroke-width='1.6' stroke-dasharray='9 3'",
+             {chart.is_energy ? arch_path(scale, *machine.energy, 160) : roofline_path(scale, machine),
+              kPalette[(i + 1) % kColors]});
+    const StarLabel& label = layout.machine_labels[i];
+    svg.text(label.x, label.y, label.text, "class='halo' text-anchor='end' fill='%'", {kInk});
   }
   svg.close();
 }

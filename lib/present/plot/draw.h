@@ -1,4 +1,4 @@
-// The roofline as SVG: the source of all pictures, and the first view of the page.
+// The output formats of a chart. The roofline as SVG is the source of all pictures, and the first view of the page.
 #pragma once
 
 #include <string>
@@ -10,6 +10,13 @@
 
 namespace pagoda::present::plot {
 
+std::string chart_svg(const Chart& chart);
+// `first`: id of the tab that is initially open; empty: the first tab.
+std::string chart_html(const Chart& chart, std::string_view first);
+std::string chart_csv(const Chart& chart);
+std::string chart_json(const Chart& chart);
+std::string chart_text(const Chart& chart);
+
 // Types differ in shape as well as colour: circle, square, diamond, triangle up or down, cross, and a hexagon for
 // "other", all with the area of a circle of that radius. The page's script has the same shapes (roofline.js).
 std::string mark_path(std::size_t shape, double x, double y, double radius);
@@ -18,12 +25,10 @@ std::string mark_path(std::size_t shape, double x, double y, double radius);
 std::string draw_roofline(const Chart& chart, bool standalone);
 
 // Parts, one file each.
-void draw_axes(Svg& svg, const Chart& chart, const Layout& layout);
 // `color`: colours all dots and gives them the shape at that palette index; empty: colour and shape by type.
 // `standalone`: dots outside the frame become triangles at its edge; the page places them itself.
 void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& layout, bool visible,
                std::string_view color, bool standalone);
-void draw_machines(Svg& svg, const Chart& chart, const Layout& layout);
 // The arch of a machine's constants, as data of a path.
 std::string arch_path(const Scale& scale, const EnergyModel& model, int steps);
 // The arch of an energy chart and its balances.

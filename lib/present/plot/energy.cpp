@@ -89,7 +89,7 @@ void set_series(Series& series, const std::optional<EnergyModel>& model) {
   series.trajectory = path_over(series.trajectory, &model);
   std::optional<double> joules = 0;
   for (const Item& item : series.items)
-    if (item.seconds) joules = joules && item.joules ? std::optional(*joules + *item.joules) : std::nullopt;
+    if (item.seconds) joules = documents::plus(joules, item.joules);
   if (series.measured_star && series.measured_star->joules) joules = series.measured_star->joules;
   series.measured_star = with_joules(series.measured_star, joules);
   series.bound_star = with_joules(series.bound_star, joules_by(model, series.bound_star));
@@ -104,7 +104,7 @@ void set_series(Series& series, const std::optional<EnergyModel>& model) {
       const Item& item = series.items[at];
       whole.flops += item.work().value_or(0);
       whole.bytes += item.traffic().value_or(0);
-      sum = sum && item.joules ? std::optional(*sum + *item.joules) : std::nullopt;
+      sum = documents::plus(sum, item.joules);
     }
     dot.x = dot.y = dot.l1_x = dot.l2_x = dot.low_y = dot.high_y = dot.measured_x = dot.measured_y = std::nullopt;
     if (const auto star = with_joules(whole, sum); star && whole.flops > 0 && whole.bytes > 0)

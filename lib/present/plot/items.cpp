@@ -6,6 +6,7 @@
 
 #include "draw/text.h"
 #include "pagoda/base/cat.h"
+#include "pagoda/base/text.h"
 #include "pagoda/measured/join.h"
 #include "plot/chart.h"
 
@@ -13,11 +14,21 @@ namespace pagoda::present::plot {
 namespace {
 
 using documents::EstimateNode;
+using documents::plus;
 using documents::real;
 
-std::optional<double> sum(std::optional<double> a, const std::optional<double>& b) {
-  if (a && b) return *a + *b;
-  return std::nullopt;
+// "1x64x56x56": the shape of a node's first output, with formulas unchanged; "?" if the rank is unknown.
+std::string shape_text(const EstimateNode& node) {
+  if (node.outputs.empty()) return "";
+  const TensorType& type = node.outputs.front().type;
+  if (!type.shape) return "?";
+  const std::string text = base::joined(*type.shape, "x", &Dim::to_string);
+  return text.empty() ? "scalar" : text;
+}
+
+// The type of a node's arithmetic: "float16"; empty: none.
+std::string dtype_text(const EstimateNode& node) {
+  return node.precision == ElementType::Undefined ? std::string() : std::string(to_string(node.precision));
 }
 
 // The least time of a node by its FLOPs and bytes, if the estimate has no bound for this device.
@@ -110,8 +121,8 @@ Item merged(const ChartEstimate& estimate, const std::vector<std::size_t>& nodes
     const Item part = item_of(estimate, at, roofs, same_device);
     if (part.absence == Absence::NoWork) continue;
     result.absence = Absence::None;
-    result.flops = sum(result.flops, part.flops);
-    result.compute_seconds = sum(result.compute_seconds, part.compute_seconds);
+    result.flops = plus(result.flops, part.flops);
+    result.compute_seconds = plus(result.compute_seconds, part.compute_seconds);
     is_modelled = is_modelled && part.flops && part.bytes;
     if (!result.roof) result.roof = part.roof;
   }
@@ -131,7 +142,7 @@ std::size_t find(std::vector<std::size_t>& parent, std::size_t at) {
 std::optional<double> counted_flops(const documents::MeasuredKernel& kernel) {
   std::optional<double> flops;
   if (!kernel.flops.empty()) flops = 0;
-  for (const auto& [type, amount] : kernel.flops) flops = sum(flops, amount);
+  for (const auto& [type, amount] : kernel.flops) flops = plus(flops, amount);
   return flops;
 }
 
@@ -143,11 +154,11 @@ void add_kernel(Item& item, const documents::MeasuredKernel& kernel) {
       {&Item::min_seconds, spread ? std::optional(spread->min) : std::nullopt},
       {&Item::max_seconds, spread ? std::optional(spread->max) : std::nullopt},
       {&Item::counted_flops, counted_flops(kernel)},
-      {&Item::dram_bytes, bytes.dram ? bytes.dram : sum(bytes.dram_read, bytes.dram_write)},
+      {&Item::dram_bytes, bytes.all_dram()},
       {&Item::l2_bytes, bytes.l2},
       {&Item::l1_bytes, bytes.l1},
       {&Item::joules, kernel.energy_joules}};
-  for (const auto& [total, part] : parts) item.*total = first ? part : sum(item.*total, part);
+  for (const auto& [total, part] : parts) item.*total = first ? part : plus(item.*total, part);
   if (kernel.launches) item.launches = item.launches.value_or(0) + *kernel.launches;
   item.kernels.push_back(kernel.name);
 }

@@ -7,7 +7,6 @@
 #include "pagoda/base/number.h"
 #include "plot/draw.h"
 #include "plot/json_parts.h"
-#include "plot/outputs.h"
 
 namespace pagoda::present::plot {
 namespace {

@@ -3,7 +3,6 @@
 
 #include "draw/raster.h"
 #include "plot/draw.h"
-#include "plot/outputs.h"
 
 namespace pagoda::present {
 

@@ -1,5 +1,4 @@
-#include "plot/sheet.h"
-
+// Sheets of pictures.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,6 +6,7 @@
 #include "draw/text.h"
 #include "pagoda/base/csv_reader.h"
 #include "pagoda/base/text.h"
+#include "plot/chart.h"
 
 namespace pagoda::present {
 namespace plot {

@@ -5,7 +5,6 @@
 #include "draw/text.h"
 #include "pagoda/base/text.h"
 #include "plot/draw.h"
-#include "plot/outputs.h"
 #include "plot/verdict.h"
 #include "report/rows.h"
 

@@ -87,18 +87,6 @@ void write_device(base::JsonWriter& json, const DeviceSpec& device) {
   json.end_array().end_object();
 }
 
-void write_operator(base::JsonWriter& json, const OperatorInfo& op) {
-  members(json.begin_object(Layout::Line), "domain", op.domain, "op_type", op.name, "opsets", op.versions, "folds",
-          op.folds, "work", op.work, "types", op.types)
-      .end_object();
-}
-
-void write_engine(base::JsonWriter& json, const Engine& engine) {
-  members(json.begin_object(Layout::Line), "id", engine.id, "predicts", command_line(engine.what), "calibrations",
-          documents::calibration_ids(engine.id))
-      .end_object();
-}
-
 }  // namespace
 
 std::string list_report(Format format, List list, std::size_t width, const std::string& tool) {
@@ -118,11 +106,17 @@ std::string list_report(Format format, List list, std::size_t width, const std::
       break;
     case List::Operators:
       json.key("operators").begin_array();
-      for (const OperatorInfo& op : operators()) write_operator(json, op);
+      for (const OperatorInfo& op : operators())
+        members(json.begin_object(Layout::Line), "domain", op.domain, "op_type", op.name, "opsets", op.versions,
+                "folds", op.folds, "work", op.work, "types", op.types)
+            .end_object();
       break;
     case List::Engines:
       json.key("engines").begin_array();
-      for (const Engine* engine : engines()) write_engine(json, *engine);
+      for (const Engine* engine : engines())
+        members(json.begin_object(Layout::Line), "id", engine->id, "predicts", command_line(engine->what),
+                "calibrations", documents::calibration_ids(engine->id))
+            .end_object();
       break;
   }
   json.end_array();
