@@ -13,10 +13,8 @@
 
 #include "experiment_run.h"
 #include "machine_state.h"
-#include "outputs.h"
 #include "pagoda/base/files.h"
 #include "pagoda/present/report.h"
-#include "process.h"
 
 namespace pagoda::tools::bench {
 namespace {

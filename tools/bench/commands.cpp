@@ -13,7 +13,6 @@
 #include "pagoda/base/text.h"
 #include "pagoda/lab/result_report.h"
 #include "pagoda/lab/study.h"
-#include "process.h"
 #include "session.h"
 #include "study_run.h"
 #include "tool.h"
@@ -145,7 +144,7 @@ int list_models_command(const Arguments& arguments) {
       has_any = true;
       continue;
     }
-    Session session(all.at(backend), {.seconds = 300});
+    Session session(all.at(backend), {.limits = {.seconds = 300}, .folder = "", .metadata = {}});
     try {
       const JsonValue answer = session.ask(request("models"), "models");
       const base::JsonDocument document(backend + "'s models", answer);

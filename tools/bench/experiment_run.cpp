@@ -7,16 +7,16 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <tuple>
+#include <utility>
 
 #include "gpu_watch.h"
 #include "machine_state.h"
-#include "outputs.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
 #include "pagoda/base/timing.h"
 #include "pagoda/present/report.h"
-#include "session.h"
 
 namespace pagoda::tools::bench {
 namespace {
@@ -37,12 +37,6 @@ std::string prepare_request(const Config& config, const std::string& folder) {
 
 std::string outputs_request(const std::string& path) {
   return request("outputs", [&](JsonWriter& json) { json.member("path", path); });
-}
-
-ProcessLimits process_limits(const RunOptions& options) {
-  return {.seconds = options.limits.seconds,
-          .memory_bytes = options.limits.memory_bytes,
-          .passes_on = options.prints_workers};
 }
 
 // Timing options of the experiment's config.
@@ -102,50 +96,50 @@ void read_layers(Session& session, Result& result) {
                                settings(entry, "facts"), text(entry, "note")});
 }
 
-// "signal 9 (Killed)".
-std::string signal_text(int signal) { return cat("signal ", signal, " (", ::strsignal(signal), ")"); }
-
-bool is_crash(int signal) {
-  constexpr int kCrashes[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP};
-  return std::ranges::find(kCrashes, signal) != std::end(kCrashes);
-}
-
-void set_status(Result& result, ResultStatus status, std::string reason) {
-  result.status = status;
-  result.reason = std::move(reason);
-}
-
-// Sets status and reason for an early end; false: interrupted.
-bool explain(const Ended& ended, const Exit& exit, const lab::ExperimentLimits& limits, std::int64_t seen,
-             Result& result) {
+// Status and reason of a run whose conversation ended early, other than by an interrupt.
+std::pair<ResultStatus, std::string> outcome(const Ended& ended, const Exit& exit, std::int64_t seen_bytes,
+                                             const lab::ExperimentLimits& limits) {
   switch (ended.end) {
-    case End::Interrupted:
-      return false;
     case End::Timeout:
-      set_status(result, ResultStatus::Timeout, cat("not done after ", base::shortest(limits.seconds), " s"));
-      break;
+      return {ResultStatus::Timeout, cat("not done after ", base::shortest(limits.seconds), " s")};
     case End::Memory:
-      set_status(result, ResultStatus::OutOfMemory, cat("held ", seen, " bytes, the limit is ", limits.memory_bytes));
-      break;
+      return {ResultStatus::OutOfMemory, cat("held ", seen_bytes, " bytes, the limit is ", limits.memory_bytes)};
     case End::Line:
-      set_status(result,
-                 ended.event != "error"          ? ResultStatus::NotAvailable
-                 : ended.kind == "out_of_memory" ? ResultStatus::OutOfMemory
-                                                 : ResultStatus::Failed,
-                 ended.message);
-      break;
+      if (ended.event != "error") return {ResultStatus::NotAvailable, ended.message};
+      return {ended.kind == "out_of_memory" ? ResultStatus::OutOfMemory : ResultStatus::Failed, ended.message};
     case End::Closed:
-      if (!exit.signal)
-        set_status(result, ResultStatus::Failed,
-                   cat("exited with ", exit.code.value_or(-1), " before it had answered"));
-      else if (is_crash(*exit.signal))
-        set_status(result, ResultStatus::Failed, "crashed with " + signal_text(*exit.signal));
-      else if (exit.kernel_out_of_memory)
-        set_status(result, ResultStatus::OutOfMemory, "killed by the kernel for want of memory");
-      else
-        set_status(result, ResultStatus::Killed, "ended by " + signal_text(*exit.signal));
+    case End::Interrupted:
       break;
   }
+  if (!exit.signal)
+    return {ResultStatus::Failed, cat("exited with ", exit.code.value_or(-1), " before it had answered")};
+  const std::string signal = cat("signal ", *exit.signal, " (", ::strsignal(*exit.signal), ")");
+  constexpr int kCrashes[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP};
+  if (std::ranges::find(kCrashes, *exit.signal) != std::end(kCrashes))
+    return {ResultStatus::Failed, "crashed with " + signal};
+  if (exit.kernel_out_of_memory) return {ResultStatus::OutOfMemory, "killed by the kernel for want of memory"};
+  return {ResultStatus::Killed, "ended by " + signal};
+}
+
+// Starts a worker, asks it and ends it; the result tells how it ended. False: interrupted.
+bool converse(const std::vector<std::string>& command, const RunOptions& options,
+              const std::function<void(Session&)>& asks, Result& result) {
+  Session session(command, options);
+  std::optional<Ended> ended;
+  try {
+    asks(session);
+  } catch (const Ended& early) {
+    ended = early;
+  }
+  const bool kill_now = ended && ended->end != End::Closed && ended->end != End::Line;
+  const Exit exit = session.finish(kill_now);
+  result.exit_code = exit.code;
+  if (!kill_now) result.signal = exit.signal;
+  if (exit.peak_bytes > 0) result.host_peak_bytes = static_cast<double>(exit.peak_bytes);
+  if (!ended) return true;
+  if (ended->end == End::Interrupted) return false;
+  std::tie(result.status, result.reason) = outcome(*ended, exit, session.seen_bytes(), options.limits);
+  result.stderr_tail = session.stderr_tail();
   return true;
 }
 
@@ -155,27 +149,25 @@ struct Reference {
   std::string failure;  // empty: outputs are valid
 };
 
-Reference reference_outputs(const Config& config, const Workers& workers, const RunOptions& options, bool& stopped) {
+// Empty if interrupted.
+std::optional<Reference> reference_outputs(const Config& config, const Workers& workers, const RunOptions& options) {
   const std::string folder = options.folder + "/references/" + documents::config_key(config);
   const std::string index = folder + "/outputs.json";
   Reference reference;
   try {
     if (!std::filesystem::exists(index)) {
       std::filesystem::create_directories(folder);
-      Session session(workers.at(text_of(config, "backend")), process_limits(options), options.shows_stage);
-      try {
+      JsonValue event;
+      const auto asks = [&](Session& session) {
         session.stage("reference run");
         session.ask(prepare_request(with_weights(config, options), folder), "ready");
-        const JsonValue event = session.ask(outputs_request(folder + "/outputs.bin"), "outputs");
-        session.finish(false);
-        base::write_file(index, event.dump());
-      } catch (const Ended& early) {
-        const Exit exit = session.finish(early.end != End::Closed);
-        Result why;
-        stopped = !explain(early, exit, options.limits, session.process().seen_bytes(), why);
-        reference.failure = why.reason;
-        return reference;
-      }
+        event = session.ask(outputs_request(folder + "/outputs.bin"), "outputs");
+      };
+      Result run;
+      if (!converse(workers.at(text_of(config, "backend")), options, asks, run)) return std::nullopt;
+      reference.failure = run.reason;
+      if (run.status != ResultStatus::Ok) return reference;
+      base::write_file(index, event.dump());
     }
     const auto event = parse_line(base::read_file(index, "outputs of a reference run"));
     if (event) reference.outputs = load_outputs(*event);
@@ -279,7 +271,8 @@ std::optional<Result> run_experiment(const documents::Experiment& experiment, co
   const std::string backend = text_of(experiment.config, "backend");
   const auto command = workers.find(backend);
   if (command == workers.end()) {
-    set_status(result, ResultStatus::NotAvailable, cat("there is no worker for the backend \"", backend, "\""));
+    result.status = ResultStatus::NotAvailable;
+    result.reason = cat("there is no worker for the backend \"", backend, "\"");
     return result;
   }
   std::filesystem::create_directories(options.folder);
@@ -289,9 +282,8 @@ std::optional<Result> run_experiment(const documents::Experiment& experiment, co
   const std::optional<Config> plain = verifies ? reference_config(experiment.config) : std::nullopt;
   const bool is_reference = plain && is_own_reference(experiment.config, *plain);
   if (plain && !is_reference) {
-    bool stopped = false;
-    reference = reference_outputs(*plain, workers, options, stopped);
-    if (stopped) return std::nullopt;
+    reference = reference_outputs(*plain, workers, options);
+    if (!reference) return std::nullopt;
   } else if (verifies) {
     result.verification = Verification{.code = VerificationCode::NoReference,
                                        .reference = "",
@@ -304,9 +296,7 @@ std::optional<Result> run_experiment(const documents::Experiment& experiment, co
   try {
     const Config config = with_weights(experiment.config, options);
     if (config != experiment.config) result.metadata["weights"] = "random: the model's file has none";
-    Session session(command->second, process_limits(options), options.shows_stage);
-    std::optional<Ended> ended;
-    try {
+    const auto asks = [&](Session& session) {
       session.stage("preparing");
       read_ready(session.ask(prepare_request(config, options.folder), "ready"), result);
       if (reference) result.verification = verify(session, *plain, *reference, options);
@@ -318,20 +308,11 @@ std::optional<Result> run_experiment(const documents::Experiment& experiment, co
         note_handoff(result);
       }
       read_rest(session, result);
-    } catch (const Ended& early) {
-      ended = early;
-    }
-    const bool kill_now = ended && ended->end != End::Closed && ended->end != End::Line;
-    const Exit exit = session.finish(kill_now);
-    result.exit_code = exit.code;
-    if (!kill_now) result.signal = exit.signal;
-    if (exit.peak_bytes > 0) result.host_peak_bytes = static_cast<double>(exit.peak_bytes);
-    if (ended) {
-      if (!explain(*ended, exit, options.limits, session.process().seen_bytes(), result)) return std::nullopt;
-      result.stderr_tail = session.process().stderr_tail();
-    }
+    };
+    if (!converse(command->second, options, asks, result)) return std::nullopt;
   } catch (const Error& error) {
-    set_status(result, ResultStatus::NotAvailable, error.what());
+    result.status = ResultStatus::NotAvailable;
+    result.reason = error.what();
   }
   if (interrupted) return std::nullopt;
   // On a GPU, record only the GPU's clock and temperature: the CPU's could be mistaken for them.

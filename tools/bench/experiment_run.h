@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "pagoda/documents/result.h"
-#include "pagoda/lab/study.h"
 #include "session.h"
 
 namespace pagoda::tools::bench {
@@ -17,15 +16,6 @@ using Workers = std::map<std::string, std::vector<std::string>>;
 // Built-in workers and those of the user. `python` runs ort, torch and jax; `folder` contains their scripts; `self` is
 // the path of this program.
 Workers workers(const Workers& of_user, const std::string& python, const std::string& folder, const std::string& self);
-
-struct RunOptions {
-  lab::ExperimentLimits limits;
-  std::string folder;  // for files of workers and references; created if missing
-  double threshold = 0.02;
-  bool prints_workers = false;  // also copy the workers' output to standard error
-  ShowStage shows_stage = {};   // may be empty
-  base::Settings metadata;
-};
 
 // Empty if interrupted: then nothing is recorded.
 std::optional<documents::Result> run_experiment(const documents::Experiment& experiment, const Workers& workers,
@@ -39,6 +29,20 @@ std::optional<documents::Config> reference_config(const documents::Config& confi
 // created once in the folder of the options and named by the model's content and the seed. Returns the config unchanged
 // if the model has its weights or its backend (conv, torch) needs none. Throws Error.
 documents::Config with_weights(const documents::Config& config, const RunOptions& options);
+
+// One of the outputs of a run.
+struct OutputTensor {
+  std::string name;
+  std::string type;  // "float32", "int64", …
+  std::vector<std::int64_t> shape;
+  std::vector<double> values;  // empty if the type cannot be read
+  bool readable = false;
+};
+// Loads the tensors listed in a worker's "outputs" event from its file. Throws Error if the file is incomplete.
+std::vector<OutputTensor> load_outputs(const base::JsonValue& event);
+// Mean relative error of each output, Σ|got − reference| / Σ|reference|; the worst one decides.
+documents::Verification compare_outputs(const std::vector<OutputTensor>& got,
+                                        const std::vector<OutputTensor>& reference, double threshold);
 
 // The worker of the backend cmd: runs any command, timed as a whole process or by the times that it prints. Speaks the
 // workers' protocol on standard input and output until told to quit. Returns the exit code.

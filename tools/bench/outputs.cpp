@@ -1,5 +1,5 @@
-// Reads and compares outputs.
-#include "outputs.h"
+// Reads and compares outputs of runs.
+#include "experiment_run.h"
 
 #include <algorithm>
 #include <cmath>

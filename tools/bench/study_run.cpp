@@ -16,7 +16,6 @@
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/lab/study.h"
-#include "process.h"
 
 namespace pagoda::tools::bench {
 namespace {
