@@ -67,9 +67,8 @@ PlanFile plan_to_run(const Arguments& arguments, const lab::StudyPlan& plan,
 
 std::set<std::string> retry_of(const Arguments& arguments) { return {arguments.retry.begin(), arguments.retry.end()}; }
 
-// Runs the experiments of a plan that have no record.
-StudyOutcome run_experiments(const PlanFile& plan, const Arguments& arguments, StudyOptions options,
-                             const std::string& work) {
+// Runs the experiments of a plan that have no record; false: interrupted.
+bool run_experiments(const PlanFile& plan, const Arguments& arguments, StudyOptions options, const std::string& work) {
   watch_interrupts();
   options.folder = arguments.folder;
   options.retry = retry_of(arguments);
@@ -77,23 +76,20 @@ StudyOutcome run_experiments(const PlanFile& plan, const Arguments& arguments, S
   return run_study(plan, workers(plan.backends, arguments.python, arguments.worker_scripts, self()), options);
 }
 
-// The plan's records as a table; empty if none has a time.
-std::string times_text(const PlanFile& plan, const documents::ResultSet& set) {
+// The records as a table; empty if none has a time.
+std::string times_text(const documents::ResultSet& records) {
   constexpr std::size_t kMostRows = 40;
-  std::set<std::string> keys;
-  for (const documents::Experiment& e : plan.experiments) keys.insert(e.key);
-  std::vector<documents::Result> timed;
-  for (const documents::Result& r : set.results)
-    if (keys.contains(r.key) && r.status == documents::ResultStatus::Ok && r.timing) timed.push_back(r);
+  std::vector<documents::Result> timed = records.results;
+  std::erase_if(timed, [](const documents::Result& r) { return r.status != documents::ResultStatus::Ok || !r.timing; });
   return timed.empty() ? "" : lab::times_report(timed, lab::ReportFormat::Text, "", kMostRows) + "\n";
 }
 
 // Runs the experiments without a record, then prints the plan's progress and results.
 int run_plan(const PlanFile& plan, const Arguments& arguments) {
-  const StudyOutcome outcome = run_experiments(plan, arguments, {.resume = arguments.resume}, "/work");
-  const documents::ResultSet results = documents::load_results(arguments.folder);
-  std::cout << times_text(plan, results) << status_text(plan, results);
-  if (outcome.interrupted) {
+  const bool is_done = run_experiments(plan, arguments, {.resume = arguments.resume}, "/work");
+  const documents::ResultSet results = records_of(plan, arguments.folder);
+  std::cout << times_text(results) << status_text(plan, results);
+  if (!is_done) {
     std::cerr << "pagoda-bench: interrupted; the same command goes on\n";
     return kInterrupted;
   }
@@ -188,10 +184,10 @@ int task_command(const Arguments& arguments) {
   if (index >= plan.experiments.size())
     throw Error(cat("--index: found ", index, ", the plan has ", plan.experiments.size(), " experiments, from 0"));
   plan.experiments = {plan.experiments[index]};
-  const StudyOutcome outcome = run_experiments(
+  const bool is_done = run_experiments(
       plan, arguments, {.results = cat("results-", index, ".jsonl"), .grace_seconds = in_slurm() ? kGraceSeconds : 0},
       cat("/work/", index));
-  return outcome.interrupted ? kInterrupted : kDone;
+  return is_done ? kDone : kInterrupted;
 }
 
 int submit_command(const Arguments& arguments) {
@@ -210,10 +206,10 @@ int submit_command(const Arguments& arguments) {
   options.task_options = {"--threshold", threshold.str()};
   for (const std::string& status : arguments.retry)
     options.task_options.insert(options.task_options.end(), {"--retry", status});
-  const std::vector<bool> recorded = has_record(file, folder, retry_of(arguments));
+  const std::set<std::string> recorded = recorded_keys(folder, retry_of(arguments));
   std::vector<std::int64_t> left;
-  for (std::size_t i = 0; i < recorded.size(); ++i)
-    if (!recorded[i]) left.push_back(static_cast<std::int64_t>(i));
+  for (std::size_t i = 0; i < file.experiments.size(); ++i)
+    if (!recorded.contains(file.experiments[i].key)) left.push_back(static_cast<std::int64_t>(i));
   if (arguments.dry_run) {
     for (const SlurmArray& array : split_arrays(left, max_array_size()))
       std::cout << array_script(array, file, folder, options);
@@ -234,9 +230,9 @@ int worker_command(const Arguments& arguments) {
 
 int status_command(const Arguments& arguments) {
   const PlanFile plan = lab::load_plan(arguments.folder);
-  std::cout << status_text(plan, documents::load_results(arguments.folder));
+  std::cout << status_text(plan, records_of(plan, arguments.folder));
   if (const std::vector<SlurmArray> arrays = load_submission(arguments.folder); !arrays.empty())
-    std::cout << slurm_text(arrays, has_record(plan, arguments.folder, {}));
+    std::cout << slurm_text(arrays, plan, recorded_keys(arguments.folder, {}));
   return kDone;
 }
 

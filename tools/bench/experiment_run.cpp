@@ -79,13 +79,11 @@ void time_model(Session& session, const Config& config, std::optional<int> gpu, 
   result.timing = timed.timing;
   result.clock = clock;
   result.energy = timed.energy;
-  if (meters.watch && meters.watch->nvml().available()) {
-    const ceilings::Nvml& nvml = meters.watch->nvml();
-    if (!timed.measured.empty())
-      note_gpu(meters.watch->points(), timed.measured.front().start, timed.measured.back().end, result.interference);
-    if (const std::string driver = nvml.driver(); !driver.empty()) result.metadata["driver"] = driver;
-    if (const auto watts = nvml.limit_watts()) result.metadata["gpu_power_limit_watts"] = *watts;
-  }
+  if (!meters.trace) return;
+  if (!timed.measured.empty())
+    note_gpu(meters.trace->points(), timed.measured.front().start, timed.measured.back().end, result.interference);
+  if (const std::string driver = meters.nvml->driver(); !driver.empty()) result.metadata["driver"] = driver;
+  if (const auto watts = meters.nvml->limit_watts()) result.metadata["gpu_power_limit_watts"] = *watts;
 }
 
 void read_layers(Session& session, Result& result) {

@@ -36,6 +36,43 @@ std::int64_t runs_of(std::span<const Chunk> measured) {
   return runs;
 }
 
+// Energy of a Jetson's rails over the whole window: the joules of their total, and each rail's mean power.
+Energy rail_energy(std::span<const Chunk> measured, const RailTrace& rails) {
+  if (measured.empty() || !rails.available()) return {};
+  const double start = measured.front().start, end = measured.back().end, seconds = end - start;
+  if (seconds < kEnergySeconds) return {.source = std::string(kTooShort) + "samples of its power"};
+  Energy energy{.source = rails.source()};
+  const std::vector<std::string>& counted = rails.total().rails;
+  for (const std::string& name : rails.names()) {
+    const std::vector<PowerSample> samples = rails.samples(name);
+    if (!energy.samples) note_sampling(samples, start, end, energy);
+    const std::optional<double> joules = trapezoid(samples, start, end);
+    energy.rails.push_back({name, joules ? std::optional(*joules / seconds) : std::nullopt,
+                            std::ranges::find(counted, name) != counted.end()});
+  }
+  if (counted.empty()) return energy;
+  if (const auto joules = trapezoid(rails.total_samples(), start, end)) {
+    energy.joules = *joules / static_cast<double>(runs_of(measured));
+    energy.watts = *joules / seconds;
+    energy.source = "trapezoid over sampled " + energy.source;
+  } else {
+    energy.source = "none: samples do not cover the runs: " + energy.source;
+  }
+  return energy;
+}
+
+// `index` is the CUDA driver's number in this environment (CUDA_VISIBLE_DEVICES); creates no context. Empty if there is
+// no driver or no such device.
+std::string pci_bus_id(int index) {
+  const CudaDriver driver{DynamicLibrary(cuda_places())};
+  char text[32] = "";
+  int device = 0;
+  if (!driver.init || !driver.device || !driver.bus_id || driver.init(0) != 0 || driver.device(&device, index) != 0 ||
+      driver.bus_id(text, sizeof text, device) != 0)
+    return "";
+  return text;
+}
+
 }  // namespace
 
 std::vector<Chunk> measured_chunks(const std::vector<Chunk>& chunks, std::int64_t warmup) {
@@ -82,30 +119,6 @@ Energy gpu_energy(std::span<const Chunk> measured, std::span<const ceilings::Tra
   return energy;
 }
 
-Energy rail_energy(std::span<const Chunk> measured, const RailTrace& rails) {
-  if (measured.empty() || !rails.available()) return {};
-  const double start = measured.front().start, end = measured.back().end, seconds = end - start;
-  if (seconds < kEnergySeconds) return {.source = std::string(kTooShort) + "samples of its power"};
-  Energy energy{.source = rails.source()};
-  const std::vector<std::string>& counted = rails.total().rails;
-  for (const std::string& name : rails.names()) {
-    const std::vector<PowerSample> samples = rails.samples(name);
-    if (!energy.samples) note_sampling(samples, start, end, energy);
-    const std::optional<double> joules = trapezoid(samples, start, end);
-    energy.rails.push_back({name, joules ? std::optional(*joules / seconds) : std::nullopt,
-                            std::ranges::find(counted, name) != counted.end()});
-  }
-  if (counted.empty()) return energy;
-  if (const auto joules = trapezoid(rails.total_samples(), start, end)) {
-    energy.joules = *joules / static_cast<double>(runs_of(measured));
-    energy.watts = *joules / seconds;
-    energy.source = "trapezoid over sampled " + energy.source;
-  } else {
-    energy.source = "none: samples do not cover the runs: " + energy.source;
-  }
-  return energy;
-}
-
 void note_gpu(std::span<const ceilings::TracePoint> trace, double start, double end, documents::Interference& into) {
   into.clock_hz_before = into.clock_hz_after = into.temperature_celsius = std::nullopt;
   std::uint32_t seen = 0;
@@ -138,37 +151,25 @@ std::optional<int> gpu_of(const std::string& device) {
       cat("device '", device, "' is not known; expected cpu, cuda, or cuda:N for GPU number N, as cuda:1"));
 }
 
-std::string pci_bus_id(int index) {
-  const CudaDriver driver{DynamicLibrary(cuda_places())};
-  char text[32] = "";
-  int device = 0;
-  if (!driver.init || !driver.device || !driver.bus_id || driver.init(0) != 0 || driver.device(&device, index) != 0 ||
-      driver.bus_id(text, sizeof text, device) != 0)
-    return "";
-  return text;
-}
-
-GpuWatch::GpuWatch(int index) : nvml_(std::make_unique<ceilings::Nvml>(pci_bus_id(index))) {
-  if (nvml_->available()) trace_ = std::make_unique<ceilings::NvmlTrace>(*nvml_);
-}
-
 Meters::Meters(std::optional<int> gpu) {
-  if (gpu) watch.emplace(*gpu);
-  const bool has_own = gpu ? watch->nvml().joules() || watch->nvml().watts() : rapl.available();
+  if (gpu) nvml.emplace(pci_bus_id(*gpu));
+  if (nvml && nvml->available()) trace.emplace(*nvml);
+  const bool has_own = nvml ? nvml->joules() || nvml->watts() : rapl.available();
   if (!has_own) rails.emplace();
   if (rails && !rails->available()) rails.reset();
 }
 
 std::optional<double> Meters::joules() {
-  if (watch) return watch->nvml().joules();
+  if (nvml) return nvml->joules();
   return rapl.available() ? std::optional(rapl.joules()) : std::nullopt;
 }
 
-bool Meters::needs_seconds() const { return watch ? watch->nvml().available() : rails || rapl.available(); }
+bool Meters::needs_seconds() const { return nvml ? trace.has_value() : rails || rapl.available(); }
 
 Energy Meters::energy(std::span<const Chunk> measured) {
   if (rails) return rail_energy(measured, *rails);
-  return watch ? gpu_energy(measured, watch->points()) : package_energy(measured);
+  if (!nvml) return package_energy(measured);
+  return gpu_energy(measured, trace ? trace->points() : std::vector<ceilings::TracePoint>());
 }
 
 MeteredTiming time_with_energy(Meters& meters, const std::function<std::vector<double>(std::int64_t)>& run,

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,8 +39,6 @@ Energy package_energy(std::span<const Chunk> measured);
 // Energy over the whole window, first start to last end: a GPU's counter is updated about ten times a second, too
 // rarely for single chunks. Without a counter: trapezoidal rule over power samples.
 Energy gpu_energy(std::span<const Chunk> measured, std::span<const ceilings::TracePoint> trace);
-// Energy of a Jetson's rails over the whole window: the joules of their total, and each rail's mean power.
-Energy rail_energy(std::span<const Chunk> measured, const RailTrace& rails);
 
 // First and last clock, highest temperature and all throttle reasons within a window.
 void note_gpu(std::span<const ceilings::TracePoint> trace, double start, double end, documents::Interference& into);
@@ -50,20 +47,6 @@ void note_gpu(std::span<const ceilings::TracePoint> trace, double start, double 
 std::optional<int> cuda_index(const std::string& device);
 // The same of a device that is "cpu" (empty), "cuda" or "cuda:N". Throws UsageError for others.
 std::optional<int> gpu_of(const std::string& device);
-// `index` is the CUDA driver's number in this environment (CUDA_VISIBLE_DEVICES); creates no context. Empty if there is
-// no driver or no such device.
-std::string pci_bus_id(int index);
-
-class GpuWatch {
- public:
-  explicit GpuWatch(int index);
-  const ceilings::Nvml& nvml() const { return *nvml_; }
-  std::vector<ceilings::TracePoint> points() { return trace_ ? trace_->points() : std::vector<ceilings::TracePoint>(); }
-
- private:
-  std::unique_ptr<ceilings::Nvml> nvml_;
-  std::unique_ptr<ceilings::NvmlTrace> trace_;
-};
 
 // Energy sources while a model runs on a GPU or, if `gpu` is empty, on the CPU: an energy counter (or NVML's power) of
 // that device, else samples of a Jetson's power rails.
@@ -76,7 +59,8 @@ struct Meters {
   Energy energy(std::span<const Chunk> measured);
 
   Rapl rapl;
-  std::optional<GpuWatch> watch;
+  std::optional<ceilings::Nvml> nvml;        // of a GPU
+  std::optional<ceilings::NvmlTrace> trace;  // if NVML knows the GPU
   std::optional<RailTrace> rails;
 };
 

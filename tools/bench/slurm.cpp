@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <sstream>
 
 #include "pagoda/base/cat.h"
@@ -14,6 +15,7 @@
 #include "pagoda/base/process.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/archive.h"
+#include "tool.h"
 
 namespace pagoda::tools::bench {
 namespace {
@@ -114,7 +116,8 @@ bool is_absence(const std::string& words) {
 std::string sbatch(const std::string& script) {
   const std::optional<Output> output = output_of({"sbatch", "--parsable", script});
   if (!output)
-    throw NoSlurm(
+    throw ToolError(
+        kNoDevice,
         "sbatch: not found; submit from a login node of the cluster (Debian: apt install slurm-client and the "
         "cluster's slurm.conf), or use --dry-run and hand the script over yourself");
   // sbatch prints "JOB" or "JOB;CLUSTER".
@@ -122,9 +125,17 @@ std::string sbatch(const std::string& script) {
   if (output->end.succeeded() && integer(job)) return job;
   const std::string words = base::printable(last_line(output->err.empty() ? output->out : output->err));
   const std::string message = cat(script, ": sbatch ", to_string(output->end), ": ", words);
-  if (is_absence(output->err)) throw NoSlurm(message + "; see that slurmctld and munged run (scontrol ping)");
+  if (is_absence(output->err))
+    throw ToolError(kNoDevice, message + "; see that slurmctld and munged run (scontrol ping)");
   throw Error(message + "; mend --partition, --account, --time or --sbatch-option and submit again");
 }
+
+// State of one task.
+struct SlurmTask {
+  std::string state = {};  // "PENDING", "RUNNING", "COMPLETED", "FAILED", …
+  std::string reason = {};
+  std::int64_t restarts = 0;
+};
 
 // Reads one line of squeue or sacct, "JOB_TASK|STATE|…". Skips ranges of tasks that --array left as "12_[3-5]".
 void take_state(const SlurmArray& array, const std::vector<std::string>& line, bool is_squeue,
@@ -139,6 +150,40 @@ void take_state(const SlurmArray& array, const std::vector<std::string>& line, b
   if (line.size() > 3 && line[3] != "None") state.reason = line[3];
   const std::int64_t index = array.offset + *task;
   if (is_squeue || !states.contains(index)) states[index] = state;
+}
+
+// Waiting or running.
+bool is_queued(const SlurmTask& task) {
+  constexpr std::string_view kQueued[] = {"PENDING",      "RUNNING",     "CONFIGURING",  "COMPLETING",   "REQUEUED",
+                                          "REQUEUE_HOLD", "REQUEUE_FED", "RESIZING",     "SUSPENDED",    "STOPPED",
+                                          "SIGNALING",    "STAGE_OUT",   "SPECIAL_EXIT", "RESV_DEL_HOLD"};
+  return std::ranges::find(kQueued, task.state) != std::end(kQueued);
+}
+
+// By index in the plan; from squeue, or from sacct for tasks that squeue no longer lists. `note`: why squeue failed.
+std::map<std::int64_t, SlurmTask> task_states(const std::vector<SlurmArray>& arrays, std::string& note) {
+  std::map<std::int64_t, SlurmTask> states;
+  for (const SlurmArray& array : arrays) {
+    const auto take = [&](const std::string& text, bool is_squeue) {
+      std::istringstream lines(text);
+      for (std::string line; std::getline(lines, line);) take_state(array, fields(line), is_squeue, states);
+    };
+    const auto queue = output_of({"squeue", "--noheader", "--array", "--states=all", "--jobs=" + array.job, "-O",
+                                  "JobArrayID:|,State:|,RestartCnt:|,Reason:|"});
+    if (!queue)
+      note = "squeue: not found; ask on a host of the cluster";
+    else if (queue->end.succeeded())
+      take(queue->out, true);
+    else if (queue->err.find("Invalid job id") == std::string::npos)
+      note = "squeue: " + base::printable(last_line(queue->err));
+    // The controller forgets jobs some minutes after their end; accounting, if enabled, does not.
+    const auto has_state = [&](std::int64_t task) { return states.contains(array.offset + task); };
+    if (std::ranges::all_of(array.tasks, has_state)) continue;
+    const auto account = output_of({"sacct", "--noheader", "--parsable2", "--allocations", "--array",
+                                    "--format=JobID,State", "--jobs=" + array.job});
+    if (account && account->end.succeeded()) take(account->out, false);
+  }
+  return states;
 }
 
 }  // namespace
@@ -220,38 +265,6 @@ std::vector<SlurmArray> load_submission(const std::string& folder) {
   return arrays;
 }
 
-bool is_queued(const SlurmTask& task) {
-  constexpr std::string_view kQueued[] = {"PENDING",      "RUNNING",     "CONFIGURING",  "COMPLETING",   "REQUEUED",
-                                          "REQUEUE_HOLD", "REQUEUE_FED", "RESIZING",     "SUSPENDED",    "STOPPED",
-                                          "SIGNALING",    "STAGE_OUT",   "SPECIAL_EXIT", "RESV_DEL_HOLD"};
-  return std::ranges::find(kQueued, task.state) != std::end(kQueued);
-}
-
-std::map<std::int64_t, SlurmTask> task_states(const std::vector<SlurmArray>& arrays, std::string& note) {
-  std::map<std::int64_t, SlurmTask> states;
-  for (const SlurmArray& array : arrays) {
-    const auto take = [&](const std::string& text, bool is_squeue) {
-      std::istringstream lines(text);
-      for (std::string line; std::getline(lines, line);) take_state(array, fields(line), is_squeue, states);
-    };
-    const auto queue = output_of({"squeue", "--noheader", "--array", "--states=all", "--jobs=" + array.job, "-O",
-                                  "JobArrayID:|,State:|,RestartCnt:|,Reason:|"});
-    if (!queue)
-      note = "squeue: not found; ask on a host of the cluster";
-    else if (queue->end.succeeded())
-      take(queue->out, true);
-    else if (queue->err.find("Invalid job id") == std::string::npos)
-      note = "squeue: " + base::printable(last_line(queue->err));
-    // The controller forgets jobs some minutes after their end; accounting, if enabled, does not.
-    const auto has_state = [&](std::int64_t task) { return states.contains(array.offset + task); };
-    if (std::ranges::all_of(array.tasks, has_state)) continue;
-    const auto account = output_of({"sacct", "--noheader", "--parsable2", "--allocations", "--array",
-                                    "--format=JobID,State", "--jobs=" + array.job});
-    if (account && account->end.succeeded()) take(account->out, false);
-  }
-  return states;
-}
-
 std::vector<SlurmArray> submit(const PlanFile& plan, const std::vector<std::int64_t>& left, const std::string& folder,
                                const SlurmOptions& options) {
   if (left.empty()) return {};
@@ -272,8 +285,8 @@ std::vector<SlurmArray> submit(const PlanFile& plan, const std::vector<std::int6
     std::erase_if(wanted, [&](std::int64_t index) { return queued.contains(index); });
   } else {
     if (!known.empty() && !note.empty())
-      throw NoSlurm(cat(folder, ": holds a submission whose state cannot be read (", note,
-                        "); two tasks of one experiment must not be queued"));
+      throw ToolError(kNoDevice, cat(folder, ": holds a submission whose state cannot be read (", note,
+                                     "); two tasks of one experiment must not be queued"));
     known.clear();
   }
   std::vector<SlurmArray> arrays = split_arrays(wanted, max_array_size());
@@ -290,7 +303,8 @@ std::vector<SlurmArray> submit(const PlanFile& plan, const std::vector<std::int6
   return arrays;
 }
 
-std::string slurm_text(const std::vector<SlurmArray>& arrays, const std::vector<bool>& recorded) {
+std::string slurm_text(const std::vector<SlurmArray>& arrays, const PlanFile& plan,
+                       const std::set<std::string>& recorded) {
   std::string note, jobs;
   const std::map<std::int64_t, SlurmTask> states = task_states(arrays, note);
   std::map<std::string, std::int64_t> queued, reasons;
@@ -303,7 +317,8 @@ std::string slurm_text(const std::vector<SlurmArray>& arrays, const std::vector<
       const std::int64_t index = array.offset + task;
       const std::string name = cat(array.job, "_", task);
       const auto it = states.find(index);
-      const bool has_record = static_cast<std::size_t>(index) < recorded.size() && recorded[index];
+      const auto at = static_cast<std::size_t>(index);
+      const bool has_record = at < plan.experiments.size() && recorded.contains(plan.experiments[at].key);
       if (it != states.end() && is_queued(it->second)) {
         ++queued[it->second.state];
         requeued += it->second.restarts > 0;

@@ -4,22 +4,14 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "pagoda/base/error.h"
 #include "study_run.h"
-#include "tool.h"
 
 namespace pagoda::tools::bench {
-
-// Slurm's commands are not installed, or its controller does not answer.
-class NoSlurm : public ToolError {
- public:
-  explicit NoSlurm(const std::string& message) : ToolError(kNoDevice, message) {}
-};
 
 struct SlurmOptions {
   std::string partition, account, gpus_per_task;
@@ -53,23 +45,14 @@ std::int64_t max_array_size();
 std::vector<SlurmArray> load_submission(const std::string& folder);
 
 // Submits the experiments `left`, except those that are still queued: writes plan.json, passes one script per array to
-// sbatch and updates slurm.json after each. Returns the new arrays. Throws NoSlurm, or Error with sbatch's message.
+// sbatch and updates slurm.json after each. Returns the new arrays. Throws Error with sbatch's message;
+// its exit code is kNoDevice if Slurm is not installed or its controller does not answer.
 std::vector<SlurmArray> submit(const PlanFile& plan, const std::vector<std::int64_t>& left, const std::string& folder,
                                const SlurmOptions& options);
 
-// State of one task.
-struct SlurmTask {
-  std::string state = {};  // "PENDING", "RUNNING", "COMPLETED", "FAILED", …
-  std::string reason = {};
-  std::int64_t restarts = 0;
-};
-
-// By index in the plan; from squeue, or from sacct for tasks that squeue no longer lists. `note`: why squeue failed.
-std::map<std::int64_t, SlurmTask> task_states(const std::vector<SlurmArray>& arrays, std::string& note);
-bool is_queued(const SlurmTask& task);  // waiting or running
-
-// The state as text. `recorded`: by index in the plan.
-std::string slurm_text(const std::vector<SlurmArray>& arrays, const std::vector<bool>& recorded);
+// The state as text. `recorded`: keys of experiments that have a record.
+std::string slurm_text(const std::vector<SlurmArray>& arrays, const PlanFile& plan,
+                       const std::set<std::string>& recorded);
 
 // Memory that Slurm allocated to this task on this node; empty outside Slurm, or if Slurm does not state it.
 std::optional<std::int64_t> allocated_bytes();

@@ -58,83 +58,86 @@ void await_interrupt(double seconds) {
   while (!interrupted && Clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
-}  // namespace
-
-FolderLock::FolderLock(const std::string& folder, const std::string& name) {
-  const std::string path = folder + "/." + name + ".lock";
-  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (fd_ < 0) throw Error(cat(path, ": cannot be opened: ", std::strerror(errno)));
-  if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
-    ::close(fd_);
-    throw Error(cat(folder, ": another pagoda-bench writes ", name, " there; wait for it or choose another folder"));
+// Allows one runner per folder and results file. Held until the object is destroyed or the process ends.
+class FolderLock {
+ public:
+  FolderLock(const std::string& folder, const std::string& name) {
+    const std::string path = folder + "/." + name + ".lock";
+    fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd_ < 0) throw Error(cat(path, ": cannot be opened: ", std::strerror(errno)));
+    if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+      ::close(fd_);
+      throw Error(cat(folder, ": another pagoda-bench writes ", name, " there; wait for it or choose another folder"));
+    }
   }
+  ~FolderLock() { ::close(fd_); }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int fd_ = -1;
+};
+
+std::vector<documents::Result> records_without(const std::string& folder, const std::set<std::string>& retry) {
+  std::vector<documents::Result> records = documents::load_results(folder).results;
+  std::erase_if(records, [&](const documents::Result& r) { return retry.contains(std::string(to_string(r.status))); });
+  return records;
 }
 
-FolderLock::~FolderLock() { ::close(fd_); }
+std::set<std::string> keys_of(const auto& keyed) {
+  std::set<std::string> keys;
+  for (const auto& each : keyed) keys.insert(each.key);
+  return keys;
+}
 
-StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const StudyOptions& options) {
+}  // namespace
+
+bool run_study(const PlanFile& plan, const Workers& workers, const StudyOptions& options) {
   const FolderLock lock(options.folder, options.results);
-  StudyOutcome outcome;
   documents::ResultSet done;
-  if (options.resume) done = documents::load_results(options.folder);
-  std::erase_if(done.results,
-                [&](const documents::Result& r) { return options.retry.contains(std::string(to_string(r.status))); });
-  std::set<std::string> finished;
-  for (const documents::Result& result : done.results) finished.insert(result.key);
-
+  if (options.resume) done.results = records_without(options.folder, options.retry);
+  std::set<std::string> finished = keys_of(done.results);
+  std::int64_t not_ok = 0;
   Progress progress;
   RunOptions run = options.run;
   if (progress.is_shown()) run.shows_stage = [&](const std::string& stage) { progress.show_stage(stage); };
   for (const documents::Experiment& experiment : plan.experiments) {
-    if (finished.contains(experiment.key)) {
-      ++outcome.skipped;
-      continue;
-    }
+    if (finished.contains(experiment.key)) continue;
     const lab::StudyStatus status = lab::study_status(plan.experiments, done);
     progress.show(static_cast<std::size_t>(&experiment - plan.experiments.data()) + 1, plan.experiments.size(),
-                  documents::config_label(experiment.config), outcome.not_ok, status.seconds_left.value_or(0));
+                  documents::config_label(experiment.config), not_ok, status.seconds_left.value_or(0));
     std::optional<documents::Result> result = run_experiment(experiment, workers, run);
     if (result && options.grace_seconds > 0 &&
         (result->status == documents::ResultStatus::Killed || result->status == documents::ResultStatus::Failed)) {
       await_interrupt(options.grace_seconds);
       if (interrupted) result.reset();
     }
-    if (!result) {
-      outcome.interrupted = true;
-      break;
-    }
+    if (!result) return false;
     documents::append_result(options.folder + "/" + options.results, *result);
-    ++outcome.ran;
-    outcome.not_ok += result->status != documents::ResultStatus::Ok;
+    not_ok += result->status != documents::ResultStatus::Ok;
     finished.insert(result->key);
     done.results.push_back(std::move(*result));
   }
-  return outcome;
+  return true;
 }
 
 std::set<std::string> recorded_keys(const std::string& folder, const std::set<std::string>& retry) {
-  std::set<std::string> done;
-  if (fs::exists(folder))
-    for (const documents::Result& r : documents::load_results(folder).results)
-      if (!retry.contains(std::string(to_string(r.status)))) done.insert(r.key);
-  return done;
+  return fs::exists(folder) ? keys_of(records_without(folder, retry)) : std::set<std::string>();
 }
 
-std::vector<bool> has_record(const PlanFile& plan, const std::string& folder, const std::set<std::string>& retry) {
-  const std::set<std::string> done = recorded_keys(folder, retry);
-  std::vector<bool> result;
-  for (const documents::Experiment& e : plan.experiments) result.push_back(done.contains(e.key));
-  return result;
+documents::ResultSet records_of(const PlanFile& plan, const std::string& folder) {
+  documents::ResultSet records = documents::load_results(folder);
+  const std::set<std::string> keys = keys_of(plan.experiments);
+  std::erase_if(records.results, [&](const documents::Result& r) { return !keys.contains(r.key); });
+  return records;
 }
 
 // Lists each reason for failure once, with the first experiment that has it.
-std::string why_not_ok(const PlanFile& plan, const documents::ResultSet& results) {
+std::string why_not_ok(const documents::ResultSet& results) {
   constexpr std::size_t kReasons = 8, kLongest = 200;
-  std::set<std::string> keys;
-  for (const documents::Experiment& e : plan.experiments) keys.insert(e.key);
   std::vector<std::pair<const documents::Result*, std::size_t>> reasons;  // the first, and their number
   for (const documents::Result& r : results.results) {
-    if (r.status == documents::ResultStatus::Ok || !keys.contains(r.key)) continue;
+    if (r.status == documents::ResultStatus::Ok) continue;
     const auto found = std::ranges::find_if(
         reasons, [&](const auto& known) { return known.first->status == r.status && known.first->reason == r.reason; });
     if (found != reasons.end())
@@ -168,7 +171,7 @@ std::string status_text(const PlanFile& plan, const documents::ResultSet& result
   if (results.unreadable > 0)
     out << "unreadable   " << results.unreadable << ", to be run again: " << results.unreadable_reason << '\n';
   if (results.duplicates > 0) out << "superseded   " << results.duplicates << " earlier lines of the same keys\n";
-  out << why_not_ok(plan, results);
+  out << why_not_ok(results);
   return out.str();
 }
 

@@ -14,19 +14,6 @@ namespace pagoda::tools::bench {
 
 using lab::PlanFile;
 
-// Allows one runner per folder and results file. Held until the object is destroyed or the process ends.
-class FolderLock {
- public:
-  // Throws Error if another runner holds the lock.
-  FolderLock(const std::string& folder, const std::string& name);
-  ~FolderLock();
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
- private:
-  int fd_;
-};
-
 struct StudyOptions {
   std::string folder = {};
   std::string results = "results.jsonl";  // in the folder; each task of a cluster writes its own
@@ -38,19 +25,15 @@ struct StudyOptions {
   RunOptions run = {};
 };
 
-struct StudyOutcome {
-  std::int64_t ran = 0, skipped = 0, not_ok = 0;
-  bool interrupted = false;
-};
-
-StudyOutcome run_study(const PlanFile& plan, const Workers& workers, const StudyOptions& options);
+// False if interrupted. Throws Error if another runner writes the same results.
+bool run_study(const PlanFile& plan, const Workers& workers, const StudyOptions& options);
 
 // Keys of the folder's records whose status is not in `retry`: these experiments do not run again.
 std::set<std::string> recorded_keys(const std::string& folder, const std::set<std::string>& retry);
-// The same, by index in the plan.
-std::vector<bool> has_record(const PlanFile& plan, const std::string& folder, const std::set<std::string>& retry);
+// The folder's records of the plan's experiments.
+documents::ResultSet records_of(const PlanFile& plan, const std::string& folder);
 
-// The state of the study as text.
+// The state of the study as text, from its records.
 std::string status_text(const PlanFile& plan, const documents::ResultSet& results);
 
 }  // namespace pagoda::tools::bench
