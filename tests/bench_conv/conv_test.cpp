@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "conv_command.h"
-#include "conv_reference.h"
 #include "conv_study.h"
 #include "pagoda/core/model.h"
 #include "support/files.h"
@@ -171,13 +170,13 @@ TEST_CASE("layers of one shape are measured once, refused ones say why and run a
   CHECK(model.layers[0].work == model.layers[1].work);
   CHECK_FALSE(model.layers[2].work->refused.empty());
   CHECK(model.layers[2].work->ran_as == "auto");
-  CHECK(model.is_whole());
+  CHECK(model.is_whole);
   CHECK(run_model(model, 3).size() == 3);
   const auto rows = time_layers(model, {.budget_seconds = 0.01, .warmup_seconds = 0.01});
   CHECK(rows[0].seconds == rows[1].seconds);
   CHECK_FALSE(rows[2].seconds.has_value());
   CHECK(rows[2].note == "oneDNN has no Winograd implementation for the layer");
-  CHECK_FALSE(prepare_model(list, library, {.algorithm = "winograd", .fall_back = false}).is_whole());
+  CHECK_FALSE(prepare_model(list, library, {.algorithm = "winograd", .fall_back = false}).is_whole);
   CHECK_THROWS_WITH_AS(prepare_model(list, library, {.algorithm = "fft"}), doctest::Contains("has no algorithm"),
                        Error);
 }
@@ -195,9 +194,8 @@ TEST_CASE("a wrong result fails") {
     return run;
   };
   const LayerList list = layers_of("x:f32[1,4,8,8], w:f32[4,4,3,3]=const -> y = Conv(x, w)");
-  CHECK(verification(prepare_model(list, liar, {.algorithm = "reference"}), 1e-3).code ==
-        documents::VerificationCode::Fail);
-  CHECK(verification(prepare_model(list, reference_library(), {.algorithm = "reference"}), 1e-3).code ==
+  CHECK(prepare_model(list, liar, {.algorithm = "reference"}).verification.code == documents::VerificationCode::Fail);
+  CHECK(prepare_model(list, reference_library(), {.algorithm = "reference"}).verification.code ==
         documents::VerificationCode::Pass);
 }
 

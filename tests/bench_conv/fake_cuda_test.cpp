@@ -1,7 +1,6 @@
 // The cuDNN backend on a fake driver and library (fake_cuda.cpp), which come first in the search path.
 #include <doctest/doctest.h>
 
-#include "conv_reference.h"
 #include "conv_study.h"
 #include "support/text_graph.h"
 
@@ -29,8 +28,8 @@ TEST_CASE("cuDNN's path gives right results, keeps refusals and counts workspace
     CAPTURE(row.algorithm);
     const PreparedModel model =
         prepare_model(list, library, {.algorithm = row.algorithm, .check_points = 0, .fall_back = false});
-    CHECK(model.refused() == row.refused);
-    CHECK(model.worst_error().value_or(0) < 1e-6);
+    CHECK(model.refused == row.refused);
+    CHECK(model.verification.error.value_or(0) < 1e-6);
     for (const PreparedLayer& layer : model.layers) {
       if (layer.work->refused.empty()) {
         CHECK(layer.work->error.points > 0);

@@ -99,15 +99,18 @@ documents::Result measure(const Case& c, const LayerList& list, const ConvLibrar
                      {"convolutions_left_out", static_cast<std::int64_t>(list.left_out.size())}};
   if (!library.device.empty()) result.metadata["device"] = library.device;
   try {
-    const PreparedModel model = prepare_model(
-        list, library,
-        {.algorithm = algorithm, .seed = flags.seed, .check_points = flags.check, .fall_back = !flags.no_fallback});
+    const PreparedModel model = prepare_model(list, library,
+                                              {.algorithm = algorithm,
+                                               .seed = flags.seed,
+                                               .check_points = flags.check,
+                                               .threshold = flags.threshold,
+                                               .fall_back = !flags.no_fallback});
     result.compile_seconds = model.prepare_seconds;
-    result.metadata["convolution_macs"] = model.macs();
-    result.metadata["convolutions_refused"] = model.refused();
+    result.metadata["convolution_macs"] = model.macs;
+    result.metadata["convolutions_refused"] = model.refused;
     result.layers = time_layers(model, timing_of(flags, flags.layer_budget));
-    result.verification = verification(model, flags.threshold);
-    if (model.is_whole()) {
+    result.verification = model.verification;
+    if (model.is_whole) {
       bench::Meters meters(bench::cuda_index(flags.device));
       const bench::MeteredTiming timed = bench::time_with_energy(
           meters, [&](std::int64_t n) { return run_model(model, n); }, timing_of(flags, flags.whole_budget));

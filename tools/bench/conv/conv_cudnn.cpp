@@ -76,10 +76,11 @@ std::string documented_objection(const ConvLayer& l, const std::string& name) {
 }
 
 struct CudnnApi : GpuLibrary {
+  using Handle = cudnnHandle_t;
   CudnnApi() : GpuLibrary(cat("libcudnn.so.", CUDNN_MAJOR), cat("cuDNN ", CUDNN_MAJOR)) {}
 
   Function<decltype(&::cudnnGetVersion)> version = find("cudnnGetVersion");
-  Function<decltype(&::cudnnGetErrorString)> error_string = find("cudnnGetErrorString");
+  Function<decltype(&::cudnnGetErrorString)> text = find("cudnnGetErrorString");
   Function<decltype(&::cudnnCreate)> create = find("cudnnCreate");
   Function<decltype(&::cudnnDestroy)> destroy = find("cudnnDestroy");
   Function<decltype(&::cudnnCreateTensorDescriptor)> create_tensor = find("cudnnCreateTensorDescriptor");
@@ -101,13 +102,11 @@ struct CudnnApi : GpuLibrary {
   Function<decltype(&::cudnnGetConvolutionForwardWorkspaceSize)> workspace_size =
       find("cudnnGetConvolutionForwardWorkspaceSize");
   Function<decltype(&::cudnnConvolutionForward)> forward = find("cudnnConvolutionForward");
+};
 
-  // Throws Error unless the call succeeds.
-  template <typename Call, typename... Arguments>
-  void check(const Call& call, Arguments... arguments) const {
-    if (const cudnnStatus_t status = call(arguments...); status != CUDNN_STATUS_SUCCESS)
-      throw Error(cat(call.name, ": ", error_string(status)));
-  }
+// What is opened once: cuDNN, its handle and the arithmetic that layers may use.
+struct Context : GpuContext<CudnnApi> {
+  cudnnMathType_t math = CUDNN_FMA_MATH;
 };
 
 // At least two spatial axes: a missing one has the size `missing`.
@@ -126,28 +125,28 @@ std::vector<int> dims(std::int64_t first, std::int64_t second, const Sizes& size
 // Descriptors of one layer.
 class Descriptors {
  public:
-  Descriptors(const CudnnApi& api, const ConvLayer& l, cudnnMathType_t math) : api_(api) {
+  Descriptors(const Context& context, const ConvLayer& l) : api_(context.api) {
     const auto tensor = [&](cudnnTensorDescriptor_t& descriptor, const std::vector<int>& sizes) {
-      api.check(api.create_tensor, &descriptor);
+      context.check(api_.create_tensor, &descriptor);
       std::vector<int> strides(sizes.size(), 1);
       for (std::size_t i = sizes.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * sizes[i + 1];
-      api.check(api.set_tensor, descriptor, CUDNN_DATA_FLOAT, static_cast<int>(sizes.size()), sizes.data(),
-                strides.data());
+      context.check(api_.set_tensor, descriptor, CUDNN_DATA_FLOAT, static_cast<int>(sizes.size()), sizes.data(),
+                    strides.data());
     };
     const std::vector<int> y = dims(l.batch, l.out_channels, l.out),
                            w = dims(l.out_channels, l.in_channels / l.groups, l.kernel), pads = axes(l.pads_begin, 0),
                            strides = axes(l.strides, 1), dilations = axes(l.dilations, 1);
     tensor(source, dims(l.batch, l.in_channels, l.in));
     tensor(destination, y);
-    api.check(api.create_filter, &filter);
-    api.check(api.set_filter, filter, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, static_cast<int>(w.size()), w.data());
-    api.check(api.create_convolution, &convolution);
-    api.check(api.set_convolution, convolution, static_cast<int>(pads.size()), pads.data(), strides.data(),
-              dilations.data(), CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT);
-    api.check(api.set_groups, convolution, static_cast<int>(l.groups));
-    api.check(api.set_math, convolution, math);
+    context.check(api_.create_filter, &filter);
+    context.check(api_.set_filter, filter, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, static_cast<int>(w.size()), w.data());
+    context.check(api_.create_convolution, &convolution);
+    context.check(api_.set_convolution, convolution, static_cast<int>(pads.size()), pads.data(), strides.data(),
+                  dilations.data(), CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT);
+    context.check(api_.set_groups, convolution, static_cast<int>(l.groups));
+    context.check(api_.set_math, convolution, context.math);
     std::vector<int> found(y.size());
-    api.check(api.output_dims, convolution, source, filter, static_cast<int>(found.size()), found.data());
+    context.check(api_.output_dims, convolution, source, filter, static_cast<int>(found.size()), found.data());
     if (found != y) throw Error("cuDNN finds another output size");
   }
   ~Descriptors() {
@@ -167,25 +166,13 @@ class Descriptors {
   const CudnnApi& api_;
 };
 
-struct Context {
-  CudnnApi api;
-  std::unique_ptr<CudaDevice> device;
-  cudnnHandle_t handle = nullptr;
-  cudnnMathType_t math = CUDNN_FMA_MATH;
-  ~Context() {
-    if (handle) api.destroy(handle);
-  }
-};
-
 struct Prepared {
   std::shared_ptr<Context> context;
   Descriptors descriptors;
   cudnnConvolutionFwdAlgo_t algorithm{};
   std::size_t workspace_bytes = 0;
   std::unique_ptr<CudaBuffer> x, w, y, workspace;
-  std::int64_t outputs = 0;
-  Prepared(std::shared_ptr<Context> c, const ConvLayer& layer)
-      : context(std::move(c)), descriptors(context->api, layer, context->math), outputs(layer.out_elements()) {}
+  Prepared(std::shared_ptr<Context> c, const ConvLayer& layer) : context(std::move(c)), descriptors(*context, layer) {}
 
   cudnnStatus_t run() const {
     const float one = 1, zero = 0;
@@ -203,7 +190,7 @@ std::string choose_by_heuristic(Prepared& p) {
   const cudnnStatus_t status =
       api.heuristic(p.context->handle, p.descriptors.source, p.descriptors.filter, p.descriptors.convolution,
                     p.descriptors.destination, static_cast<int>(ranked.size()), &count, ranked.data());
-  if (status != CUDNN_STATUS_SUCCESS) return cat("the heuristic fails: ", api.error_string(status));
+  if (status != CUDNN_STATUS_SUCCESS) return cat("the heuristic fails: ", api.text(status));
   for (int i = 0; i < count; ++i) {
     const cudnnConvolutionFwdAlgoPerf_t& entry = ranked[static_cast<std::size_t>(i)];
     if (entry.status != CUDNN_STATUS_SUCCESS) continue;
@@ -235,7 +222,7 @@ ConvRun prepare(const std::shared_ptr<Context>& context, const ConvLayer& layer,
       api.workspace_size(context->handle, p->descriptors.source, p->descriptors.filter, p->descriptors.convolution,
                          p->descriptors.destination, p->algorithm, &p->workspace_bytes);
   if (fits != CUDNN_STATUS_SUCCESS) {
-    run.refused = cat("cuDNN: ", api.error_string(fits));
+    run.refused = cat("cuDNN: ", api.text(fits));
     if (const std::string why = documented_objection(layer, algorithm); !why.empty()) run.refused += " (" + why + ")";
     return run;
   }
@@ -244,27 +231,23 @@ ConvRun prepare(const std::shared_ptr<Context>& context, const ConvLayer& layer,
   const auto buffer = [&](std::size_t bytes) { return std::make_unique<CudaBuffer>(*context->device, bytes); };
   p->x = buffer(operands.input.size() * sizeof(float));
   p->w = buffer(operands.weights.size() * sizeof(float));
-  p->y = buffer(static_cast<std::size_t>(p->outputs) * sizeof(float));
+  p->y = buffer(static_cast<std::size_t>(layer.out_elements()) * sizeof(float));
   p->workspace = buffer(p->workspace_bytes);
   p->x->from_host(operands.input.data());
   p->w->from_host(operands.weights.data());
   // Some algorithms accept a shape but fail when they run.
   if (const cudnnStatus_t status = p->run(); status != CUDNN_STATUS_SUCCESS) {
-    run.refused = cat("cuDNN accepts the layer and fails to run it: ", api.error_string(status));
+    run.refused = cat("cuDNN accepts the layer and fails to run it: ", api.text(status));
     return run;
   }
   context->device->wait();
   run.time = [p](std::int64_t n) {
     return p->context->device->time_each(n, [&] {
       if (const cudnnStatus_t status = p->run(); status != CUDNN_STATUS_SUCCESS)
-        throw Error(cat("cudnnConvolutionForward: ", p->context->api.error_string(status)));
+        throw Error(cat("cudnnConvolutionForward: ", p->context->api.text(status)));
     });
   };
-  run.output = [p] {
-    std::vector<float> values(static_cast<std::size_t>(p->outputs));
-    p->y->to_host(values.data());
-    return values;
-  };
+  run.output = [p] { return p->y->floats(); };
   return run;
 }
 
@@ -274,7 +257,7 @@ std::string objection(const Context& context, const ConvLayer& layer, const std:
   if (!documented.empty()) return documented + " (by the manual)";
   if (!context.api.missing.empty()) return {};
   try {
-    Descriptors check(context.api, layer, context.math);
+    const Descriptors check(context, layer);
   } catch (const Error& error) {
     return error.what();
   }
@@ -286,24 +269,21 @@ std::string objection(const Context& context, const ConvLayer& layer, const std:
 ConvLibrary cudnn_library(int device_index, bool tensor_math) {
   const auto context = std::make_shared<Context>();
   context->math = tensor_math ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
-  ConvLibrary library{.name = "cuDNN", .version = "", .adds_bias = false, .clock = "device events"};
-  library.algorithms = {"auto"};
+  ConvLibrary library{.name = "cuDNN",
+                      .version = "",
+                      .adds_bias = false,
+                      .clock = "device events",
+                      .unavailable = context->open(device_index),
+                      .algorithms = {"auto"}};
   for (const Row& row : kAlgorithms) library.algorithms.emplace_back(row.name);
+  if (context->api.missing.empty()) {
+    const std::size_t version = context->api.version();  // 91900: 9.19.0
+    library.version = cat(version / 10000, ".", version / 100 % 100, ".", version % 100);
+  }
+  if (context->device) library.device = context->device->name();
   library.objection = [context](const ConvLayer& layer, const std::string& algorithm) {
     return objection(*context, layer, algorithm);
   };
-  library.unavailable = context->api.missing;
-  if (!library.unavailable.empty()) return library;
-  const std::size_t version = context->api.version();  // 91900: 9.19.0
-  library.version = cat(version / 10000, ".", version / 100 % 100, ".", version % 100);
-  try {
-    context->device = std::make_unique<CudaDevice>(device_index);
-    library.device = context->device->name();
-    context->api.check(context->api.create, &context->handle);
-  } catch (const Error& error) {
-    library.unavailable = error.what();
-    return library;
-  }
   library.prepare = [context](const ConvLayer& layer, const Operands& operands, const std::string& algorithm) {
     return prepare(context, layer, operands, algorithm);
   };

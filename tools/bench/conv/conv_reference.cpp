@@ -1,5 +1,5 @@
 // Plain loops for the definition: y[n,o,p] = b[o] + Σ x[n, c, p·stride + k·dilation − pad] · w[o, c, k].
-#include "conv_reference.h"
+#include "conv_run.h"
 
 #include <algorithm>
 #include <array>

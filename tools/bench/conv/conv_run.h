@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,19 @@ struct Operands {
   std::vector<float> input, weights, bias;
 };
 Operands random_operands(const ConvLayer& layer, std::uint64_t seed);
+
+// One element of the output by the definition, in double precision, by its position in row-major order: the reference
+// for every other result.
+double convolve_at(const ConvLayer& layer, const Operands& operands, std::int64_t position);
+
+struct ConvError {
+  std::int64_t points = 0;      // outputs compared
+  std::optional<double> mean;   // Σ|got − reference| / Σ|reference|; empty: a value is not finite, or all are 0
+  std::optional<double> worst;  // max|got − reference| / root mean square of the reference
+  bool finite = true;
+};
+// Compares all outputs (`limit` 0), or at most `limit`: the corners of all axes and a seeded random choice.
+ConvError compare(const ConvLayer& layer, const Operands& operands, std::span<const float> got, std::int64_t limit);
 
 // A layer prepared to run. The library chooses the layouts; converting operands to them is not timed.
 struct ConvRun {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <map>
-#include <numeric>
 
 #include "gpu_watch.h"
 #include "pagoda/base/cat.h"
@@ -34,12 +34,6 @@ std::shared_ptr<Work> prepare_work(const ConvLayer& layer, const ConvLibrary& li
   work->run.time(1);
   work->error = compare(layer, operands, work->run.output(), options.check_points);
   return work;
-}
-
-void check(const ConvLibrary& library, const std::string& algorithm) {
-  if (!library.unavailable.empty()) throw Error(cat(library.name, " is not available: ", library.unavailable));
-  if (std::ranges::find(library.algorithms, algorithm) != library.algorithms.end()) return;
-  throw Error(cat(library.name, " has no algorithm \"", algorithm, "\"; it has ", base::joined(library.algorithms)));
 }
 
 documents::LayerTime row_of(const PreparedLayer& prepared, const PreparedModel& model) {
@@ -75,28 +69,8 @@ documents::LayerTime row_of(const PreparedLayer& prepared, const PreparedModel& 
 
 }  // namespace
 
-std::int64_t PreparedModel::refused() const {
-  return std::ranges::count_if(layers, [](const PreparedLayer& l) { return !l.work->refused.empty(); });
-}
-
 std::string PreparedModel::refusal() const {
-  return cat(algorithm, " refuses ", refused(), " of ", layers.size(), " convolutions");
-}
-
-bool PreparedModel::is_whole() const {
-  return !layers.empty() && std::ranges::all_of(layers, [](const PreparedLayer& l) { return !l.work->ran_as.empty(); });
-}
-
-std::int64_t PreparedModel::macs() const {
-  return std::accumulate(layers.begin(), layers.end(), std::int64_t{0},
-                         [](std::int64_t sum, const PreparedLayer& l) { return sum + l.layer.macs(); });
-}
-
-std::optional<double> PreparedModel::worst_error() const {
-  std::optional<double> worst;
-  for (const PreparedLayer& l : layers)
-    if (l.work->refused.empty() && l.work->error.mean) worst = std::max(worst.value_or(0), *l.work->error.mean);
-  return worst;
+  return cat(algorithm, " refuses ", refused, " of ", layers.size(), " convolutions");
 }
 
 ConvLibrary library_of(const std::string& device, int threads, bool tensor_math) {
@@ -105,8 +79,16 @@ ConvLibrary library_of(const std::string& device, int threads, bool tensor_math)
 }
 
 PreparedModel prepare_model(const LayerList& list, const ConvLibrary& library, const PrepareOptions& options) {
-  check(library, options.algorithm);
-  PreparedModel model{.algorithm = options.algorithm, .layers = {}};
+  if (!library.unavailable.empty()) throw Error(cat(library.name, " is not available: ", library.unavailable));
+  if (std::ranges::find(library.algorithms, options.algorithm) == library.algorithms.end())
+    throw Error(
+        cat(library.name, " has no algorithm \"", options.algorithm, "\"; it has ", base::joined(library.algorithms)));
+  using documents::VerificationCode;
+  PreparedModel model{.algorithm = options.algorithm, .is_whole = !list.layers.empty()};
+  documents::Verification& verified = model.verification;
+  verified.reference = "each layer by its definition, in double precision";
+  verified.threshold = options.threshold;
+  std::int64_t checked = 0, points = 0;
   for (ConvLayer layer : list.layers) {
     if (!library.adds_bias) layer.has_bias = false;
     const auto same =
@@ -114,8 +96,21 @@ PreparedModel prepare_model(const LayerList& list, const ConvLibrary& library, c
     const bool is_known = same != model.layers.end();
     std::shared_ptr<Work> work = is_known ? same->work : prepare_work(layer, library, options);
     if (!is_known) model.prepare_seconds += work->prepare_seconds;
+    model.macs += layer.macs();
+    model.is_whole = model.is_whole && !work->ran_as.empty();
+    if (work->refused.empty()) {
+      ++checked;
+      points += work->error.points;
+      if (work->error.mean) verified.error = std::max(verified.error.value_or(0), *work->error.mean);
+      if (!work->error.finite) verified.code = VerificationCode::NonFinite;
+    }
     model.layers.push_back({std::move(layer), std::move(work)});
   }
+  model.refused = std::ssize(model.layers) - checked;
+  verified.detail = cat(checked, " of ", model.layers.size(), " layers, ", points, " outputs compared");
+  if (checked == 0) verified.code = VerificationCode::NoReference;
+  if (verified.code == VerificationCode::Pass && (!verified.error || *verified.error > options.threshold))
+    verified.code = VerificationCode::Fail;
   return model;
 }
 
@@ -147,23 +142,6 @@ std::vector<documents::LayerTime> time_layers(const PreparedModel& model, const 
     rows.push_back(std::move(row));
   }
   return rows;
-}
-
-documents::Verification verification(const PreparedModel& model, double threshold) {
-  documents::Verification v{documents::VerificationCode::Pass, "each layer by its definition, in double precision",
-                            model.worst_error(), threshold, ""};
-  std::int64_t checked = 0, points = 0;
-  for (const PreparedLayer& l : model.layers) {
-    if (!l.work->refused.empty()) continue;
-    ++checked;
-    points += l.work->error.points;
-    if (!l.work->error.finite) v.code = documents::VerificationCode::NonFinite;
-  }
-  v.detail = cat(checked, " of ", model.layers.size(), " layers, ", points, " outputs compared");
-  if (checked == 0) v.code = documents::VerificationCode::NoReference;
-  if (v.code == documents::VerificationCode::Pass && (!v.error || *v.error > threshold))
-    v.code = documents::VerificationCode::Fail;
-  return v;
 }
 
 }  // namespace pagoda::tools::conv

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "conv_reference.h"
 #include "conv_run.h"
 #include "pagoda/base/timing.h"
 #include "pagoda/documents/result.h"
@@ -21,6 +20,7 @@ struct PrepareOptions {
   std::string algorithm = "auto";
   std::uint64_t seed = 1;
   std::int64_t check_points = 4096;  // outputs of a layer to compare with the reference; 0: all
+  double threshold = 1e-3;           // mean relative error of a layer that passes
   bool fall_back = true;             // run layers that the algorithm refuses with "auto" in passes over all layers
 };
 
@@ -42,12 +42,12 @@ struct PreparedModel {
   std::string algorithm = {};
   std::vector<PreparedLayer> layers = {};
   double prepare_seconds = 0;  // choosing and building implementations, without operands and checks
+  std::int64_t macs = 0;
+  std::int64_t refused = 0;                   // layers
+  bool is_whole = false;                      // every layer has an algorithm that runs it
+  documents::Verification verification = {};  // of the layers run as requested; the largest mean relative error
 
-  std::int64_t refused() const;  // layers
-  std::string refusal() const;   // "winograd refuses 3 of 53 convolutions"
-  bool is_whole() const;         // every layer has an algorithm that runs it
-  std::int64_t macs() const;
-  std::optional<double> worst_error() const;  // largest mean relative error of layers run as requested
+  std::string refusal() const;  // "winograd refuses 3 of 53 convolutions"
 };
 
 // Throws Error if the library is unavailable or has no such algorithm.
@@ -58,8 +58,5 @@ std::vector<double> run_model(const PreparedModel& model, std::int64_t n);
 
 // Times each layer alone with the requested algorithm, each shape once. Refused layers have a note and no time.
 std::vector<documents::LayerTime> time_layers(const PreparedModel& model, const base::TimingOptions& timing);
-
-// Compares the errors of all layers with a threshold.
-documents::Verification verification(const PreparedModel& model, double threshold);
 
 }  // namespace pagoda::tools::conv

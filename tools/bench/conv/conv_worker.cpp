@@ -48,7 +48,7 @@ std::string problem_of(const Config& config, const LayerList& list, const Prepar
                                        list.left_out.front().reason);
   if (!prepared.library.unavailable.empty())
     return cat(prepared.library.name, " is not available: ", prepared.library.unavailable);
-  if (prepared.model.algorithm.empty() || prepared.model.is_whole()) return {};
+  if (prepared.model.algorithm.empty() || prepared.model.is_whole) return {};
   return cat(prepared.model.refusal(), text_of(config, "fallback") == "none"
                                            ? "; set fallback=auto to run those as auto"
                                            : ", and nothing else runs them");
@@ -63,8 +63,8 @@ std::string ready(const Config& config, const LayerList& list, const Prepared& p
     json.key("metadata").begin_object();
     json.member("convolutions", static_cast<std::int64_t>(list.layers.size()));
     json.member("convolutions_left_out", static_cast<std::int64_t>(list.left_out.size()));
-    json.member("convolutions_run_as_auto", model.refused()).member("convolution_macs", model.macs());
-    json.member("convolution_error", model.worst_error()).member("device", prepared.library.device).end_object();
+    json.member("convolutions_run_as_auto", model.refused).member("convolution_macs", model.macs);
+    json.member("convolution_error", model.verification.error).member("device", prepared.library.device).end_object();
   });
 }
 

@@ -1,25 +1,6 @@
 #include "cuda_memory.h"
 
-#include "cuda_driver.h"
-#include "pagoda/base/cat.h"
-#include "pagoda/base/error.h"
-
 namespace pagoda::tools::conv {
-
-struct CudaDevice::State {
-  explicit State(const DynamicLibrary& library) : driver(library) {}
-
-  void check(int code, const char* call) const {
-    // 2 is CUDA_ERROR_OUT_OF_MEMORY.
-    if (code == 2) throw Error(cat(call, ": the device has no memory left; take a smaller batch or size"));
-    if (code != 0) throw Error(cat(call, ": ", driver.text(code), " (CUDA error ", code, ")"));
-  }
-
-  CudaDriver driver;
-  int device = 0;
-  CudaHandle context = nullptr, begin = nullptr, end = nullptr;
-};
-
 namespace {
 
 DynamicLibrary open_library() {
@@ -30,61 +11,62 @@ DynamicLibrary open_library() {
 
 }  // namespace
 
-CudaDevice::CudaDevice(int index) : state_(std::make_unique<State>(open_library())) {
-  State& s = *state_;
-  const CudaDriver& driver = s.driver;
+void CudaDevice::check(int code, const char* call) const {
+  // 2 is CUDA_ERROR_OUT_OF_MEMORY.
+  if (code == 2) throw Error(cat(call, ": the device has no memory left; take a smaller batch or size"));
+  if (code != 0) throw Error(cat(call, ": ", driver_.text(code), " (CUDA error ", code, ")"));
+}
+
+CudaDevice::CudaDevice(int index) : driver_(open_library()) {
   if (const char* missing =
-          first_missing(driver.init, driver.device_count, driver.device, driver.device_name, driver.retain_context,
-                        driver.release_context, driver.set_context, driver.synchronize, driver.allocate, driver.release,
-                        driver.to_device, driver.to_host, driver.create_event, driver.destroy_event,
-                        driver.record_event, driver.wait_for_event, driver.elapsed))
+          first_missing(driver_.init, driver_.device_count, driver_.device, driver_.device_name, driver_.retain_context,
+                        driver_.release_context, driver_.set_context, driver_.synchronize, driver_.allocate,
+                        driver_.release, driver_.to_device, driver_.to_host, driver_.create_event,
+                        driver_.destroy_event, driver_.record_event, driver_.wait_for_event, driver_.elapsed))
     throw Error(cat("the NVIDIA driver has no ", missing, "; it is too old"));
-  if (const int code = driver.init(0); code != 0) throw Error("cuInit: " + cuda_problem(code));
+  if (const int code = driver_.init(0); code != 0) throw Error("cuInit: " + cuda_problem(code));
   int count = 0;
-  s.check(driver.device_count(&count), "cuDeviceGetCount");
+  check(driver_.device_count(&count), "cuDeviceGetCount");
   if (index < 0 || index >= count) throw Error(cat("there is no GPU ", index, ": the driver has ", count));
-  s.check(driver.device(&s.device, index), "cuDeviceGet");
-  s.check(driver.retain_context(&s.context, s.device), "cuDevicePrimaryCtxRetain");
-  s.check(driver.set_context(s.context), "cuCtxSetCurrent");
-  s.check(driver.create_event(&s.begin, 0), "cuEventCreate");
-  s.check(driver.create_event(&s.end, 0), "cuEventCreate");
+  check(driver_.device(&device_, index), "cuDeviceGet");
+  check(driver_.retain_context(&context_, device_), "cuDevicePrimaryCtxRetain");
+  check(driver_.set_context(context_), "cuCtxSetCurrent");
+  check(driver_.create_event(&begin_, 0), "cuEventCreate");
+  check(driver_.create_event(&end_, 0), "cuEventCreate");
+  char text[256] = "";
+  check(driver_.device_name(text, sizeof text - 1, device_), "cuDeviceGetName");
+  name_ = text;
 }
 
 CudaDevice::~CudaDevice() {
-  if (!state_->context) return;
-  for (const CudaHandle event : {state_->begin, state_->end})
-    if (event) state_->driver.destroy_event(event);
-  state_->driver.release_context(state_->device);
+  for (const CudaHandle event : {begin_, end_}) driver_.destroy_event(event);
+  driver_.release_context(device_);
 }
 
-std::string CudaDevice::name() const {
-  char text[256] = "";
-  state_->check(state_->driver.device_name(text, sizeof text - 1, state_->device), "cuDeviceGetName");
-  return text;
-}
-
-void CudaDevice::wait() const { state_->check(state_->driver.synchronize(), "cuCtxSynchronize"); }
-void CudaDevice::start() const { state_->check(state_->driver.record_event(state_->begin, nullptr), "cuEventRecord"); }
+void CudaDevice::wait() const { check(driver_.synchronize(), "cuCtxSynchronize"); }
+void CudaDevice::start() const { check(driver_.record_event(begin_, nullptr), "cuEventRecord"); }
 
 double CudaDevice::stop() const {
-  state_->check(state_->driver.record_event(state_->end, nullptr), "cuEventRecord");
-  state_->check(state_->driver.wait_for_event(state_->end), "cuEventSynchronize");
+  check(driver_.record_event(end_, nullptr), "cuEventRecord");
+  check(driver_.wait_for_event(end_), "cuEventSynchronize");
   float milliseconds = 0;
-  state_->check(state_->driver.elapsed(&milliseconds, state_->begin, state_->end), "cuEventElapsedTime");
+  check(driver_.elapsed(&milliseconds, begin_, end_), "cuEventElapsedTime");
   return static_cast<double>(milliseconds) * 1e-3;
 }
 
 CudaBuffer::CudaBuffer(const CudaDevice& device, std::size_t bytes) : device_(device), bytes_(bytes) {
-  if (bytes_ > 0) device_.state_->check(device_.state_->driver.allocate(&address_, bytes_), "cuMemAlloc");
+  if (bytes_ > 0) device_.check(device_.driver_.allocate(&address_, bytes_), "cuMemAlloc");
 }
 CudaBuffer::~CudaBuffer() {
-  if (address_ != 0) device_.state_->driver.release(address_);
+  if (address_ != 0) device_.driver_.release(address_);
 }
 void CudaBuffer::from_host(const void* data) {
-  if (bytes_ > 0) device_.state_->check(device_.state_->driver.to_device(address_, data, bytes_), "cuMemcpyHtoD");
+  if (bytes_ > 0) device_.check(device_.driver_.to_device(address_, data, bytes_), "cuMemcpyHtoD");
 }
-void CudaBuffer::to_host(void* data) const {
-  if (bytes_ > 0) device_.state_->check(device_.state_->driver.to_host(data, address_, bytes_), "cuMemcpyDtoH");
+std::vector<float> CudaBuffer::floats() const {
+  std::vector<float> values(bytes_ / sizeof(float));
+  if (bytes_ > 0) device_.check(device_.driver_.to_host(values.data(), address_, bytes_), "cuMemcpyDtoH");
+  return values;
 }
 
 GpuLibrary::GpuLibrary(const std::string& file, const std::string& package) : file_(file), library_({file}, true) {

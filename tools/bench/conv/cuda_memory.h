@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "nvidia_library.h"
+#include "cuda_driver.h"
+#include "pagoda/base/cat.h"
+#include "pagoda/base/error.h"
 
 namespace pagoda::tools::conv {
 
@@ -20,7 +22,7 @@ class CudaDevice {
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
 
-  std::string name() const;
+  const std::string& name() const { return name_; }
   void wait() const;
   // Seconds of each of n calls of `work` on the default stream, timed with CUDA events.
   template <typename Work>
@@ -43,10 +45,14 @@ class CudaDevice {
 
  private:
   friend class CudaBuffer;
+  void check(int code, const char* call) const;
   void start() const;
   double stop() const;
-  struct State;
-  std::unique_ptr<State> state_;
+
+  CudaDriver driver_;
+  int device_ = 0;
+  std::string name_;
+  CudaHandle context_ = nullptr, begin_ = nullptr, end_ = nullptr;
 };
 
 // A buffer in device memory.
@@ -59,12 +65,12 @@ class CudaBuffer {
 
   void* get() const { return reinterpret_cast<void*>(address_); }
   void from_host(const void* data);
-  void to_host(void* data) const;
+  std::vector<float> floats() const;  // all of it
 
  private:
   const CudaDevice& device_;
   std::size_t bytes_;
-  unsigned long long address_ = 0;  // CUdeviceptr
+  CudaAddress address_ = 0;
 };
 
 // A library of NVIDIA's: each function has the type that the library's header gives it.
@@ -99,6 +105,39 @@ class GpuLibrary {
  private:
   std::string file_;
   DynamicLibrary library_;
+};
+
+// A library on a device. Api is a GpuLibrary with a type Handle, functions `create` and `destroy` of handles, and
+// `text`, what a status means.
+template <typename Api>
+struct GpuContext {
+  GpuContext() = default;
+  GpuContext(const GpuContext&) = delete;
+  GpuContext& operator=(const GpuContext&) = delete;
+  ~GpuContext() {
+    if (handle) api.destroy(handle);
+  }
+  // Returns why the library cannot be used on the device; empty: it can.
+  std::string open(int device_index) {
+    if (!api.missing.empty()) return api.missing;
+    try {
+      device.emplace(device_index);
+      check(api.create, &handle);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return {};
+  }
+  // Throws Error unless the call succeeds.
+  template <typename Call, typename... Arguments>
+  void check(const Call& call, Arguments... arguments) const {
+    if (const auto status = call(arguments...); static_cast<int>(status) != 0)
+      throw Error(cat(call.name, ": ", api.text(status)));
+  }
+
+  Api api;
+  std::optional<CudaDevice> device;
+  typename Api::Handle handle = nullptr;
 };
 
 }  // namespace pagoda::tools::conv

@@ -26,12 +26,13 @@ namespace {
 constexpr std::size_t kWorkspaceBytes = std::size_t{64} << 20;  // upper limit for the heuristic
 
 struct CublasLtApi : GpuLibrary {
+  using Handle = cublasLtHandle_t;
   CublasLtApi() : GpuLibrary(cat("libcublasLt.so.", CUBLAS_VER_MAJOR), cat("CUDA ", CUBLAS_VER_MAJOR, "'s cuBLAS")) {}
 
   Function<decltype(&::cublasLtCreate)> create = find("cublasLtCreate");
   Function<decltype(&::cublasLtDestroy)> destroy = find("cublasLtDestroy");
   Function<decltype(&::cublasLtGetVersion)> version = find("cublasLtGetVersion");
-  Function<decltype(&::cublasLtGetStatusString)> status_text = find("cublasLtGetStatusString");
+  Function<decltype(&::cublasLtGetStatusString)> text = find("cublasLtGetStatusString");
   Function<decltype(&::cublasLtMatmulDescCreate)> create_operation = find("cublasLtMatmulDescCreate");
   Function<decltype(&::cublasLtMatmulDescDestroy)> destroy_operation = find("cublasLtMatmulDescDestroy");
   Function<decltype(&::cublasLtMatrixLayoutCreate)> create_layout = find("cublasLtMatrixLayoutCreate");
@@ -42,23 +43,9 @@ struct CublasLtApi : GpuLibrary {
   Function<decltype(&::cublasLtMatmulPreferenceDestroy)> destroy_preference = find("cublasLtMatmulPreferenceDestroy");
   Function<decltype(&::cublasLtMatmulAlgoGetHeuristic)> heuristic = find("cublasLtMatmulAlgoGetHeuristic");
   Function<decltype(&::cublasLtMatmul)> matmul = find("cublasLtMatmul");
-
-  // Throws Error unless the call succeeds.
-  template <typename Call, typename... Arguments>
-  void check(const Call& call, Arguments... arguments) const {
-    if (const cublasStatus_t status = call(arguments...); status != CUBLAS_STATUS_SUCCESS)
-      throw Error(cat(call.name, ": ", status_text(status)));
-  }
 };
 
-struct Context {
-  CublasLtApi api;
-  std::unique_ptr<CudaDevice> device;
-  cublasLtHandle_t handle = nullptr;
-  ~Context() {
-    if (handle) api.destroy(handle);
-  }
-};
+using Context = GpuContext<CublasLtApi>;
 
 // cuBLASLt is column-major: row-major C = A·B is column-major Cᵀ = Bᵀ·Aᵀ with the same bytes.
 struct Prepared {
@@ -78,9 +65,8 @@ struct Prepared {
 
   void run() const {
     const float one = 1, zero = 0;
-    context->api.check(context->api.matmul, context->handle, operation, &one, b->get(), first, a->get(), second, &zero,
-                       c->get(), result, c->get(), result, &chosen.algo, workspace->get(), kWorkspaceBytes,
-                       cudaStream_t{});
+    context->check(context->api.matmul, context->handle, operation, &one, b->get(), first, a->get(), second, &zero,
+                   c->get(), result, c->get(), result, &chosen.algo, workspace->get(), kWorkspaceBytes, cudaStream_t{});
   }
 };
 
@@ -90,15 +76,15 @@ ProductRun prepare(const std::shared_ptr<Context>& context, const ProductShape& 
   const bool is_half = type == "float16", is_bfloat = type == "bfloat16";
   const cudaDataType_t element = is_half ? CUDA_R_16F : is_bfloat ? CUDA_R_16BF : CUDA_R_32F;
   const auto p = std::make_shared<Prepared>(context);
-  api.check(api.create_operation, &p->operation, type == "tf32" ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
-            CUDA_R_32F);
+  context->check(api.create_operation, &p->operation,
+                 type == "tf32" ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F);
   const auto m = static_cast<std::uint64_t>(s.m), n = static_cast<std::uint64_t>(s.n),
              k = static_cast<std::uint64_t>(s.k);
-  api.check(api.create_layout, &p->first, element, n, k, s.n);
-  api.check(api.create_layout, &p->second, element, k, m, s.k);
-  api.check(api.create_layout, &p->result, CUDA_R_32F, n, m, s.n);
+  context->check(api.create_layout, &p->first, element, n, k, s.n);
+  context->check(api.create_layout, &p->second, element, k, m, s.k);
+  context->check(api.create_layout, &p->result, CUDA_R_32F, n, m, s.n);
   cublasLtMatmulPreference_t preference = nullptr;
-  api.check(api.create_preference, &preference);
+  context->check(api.create_preference, &preference);
   api.set_preference(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &kWorkspaceBytes, sizeof kWorkspaceBytes);
   int found = 0;
   const cublasStatus_t status = api.heuristic(context->handle, p->operation, p->first, p->second, p->result, p->result,
@@ -120,15 +106,10 @@ ProductRun prepare(const std::shared_ptr<Context>& context, const ProductShape& 
   };
   p->a = upload(s.m * s.k, 1);
   p->b = upload(s.k * s.n, 2);
-  const auto count = static_cast<std::size_t>(s.m * s.n);
-  p->c = std::make_unique<CudaBuffer>(*context->device, count * sizeof(float));
+  p->c = std::make_unique<CudaBuffer>(*context->device, static_cast<std::size_t>(s.m * s.n) * sizeof(float));
   p->workspace = std::make_unique<CudaBuffer>(*context->device, kWorkspaceBytes);
   run.together = [p](std::int64_t times) { return p->context->device->time_together(times, [&] { p->run(); }); };
-  run.output = [p, count] {
-    std::vector<float> values(count);
-    p->c->to_host(values.data());
-    return values;
-  };
+  run.output = [p] { return p->c->floats(); };
   return run;
 }
 
@@ -136,17 +117,9 @@ ProductRun prepare(const std::shared_ptr<Context>& context, const ProductShape& 
 
 ProductLibrary cublaslt_products(int device_index) {
   const auto context = std::make_shared<Context>();
-  ProductLibrary library{.name = "cublaslt", .unavailable = context->api.missing};
-  if (!library.unavailable.empty()) return library;
-  library.version = cat(context->api.version());
-  try {
-    context->device = std::make_unique<CudaDevice>(device_index);
-    library.device = context->device->name();
-    context->api.check(context->api.create, &context->handle);
-  } catch (const Error& error) {
-    library.unavailable = error.what();
-    return library;
-  }
+  ProductLibrary library{.name = "cublaslt", .unavailable = context->open(device_index)};
+  if (context->api.missing.empty()) library.version = cat(context->api.version());
+  if (context->device) library.device = context->device->name();
   library.prepare = [context](const ProductShape& shape, const std::string& type) {
     return prepare(context, shape, type);
   };
