@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
-#include <utility>
 
 #include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
@@ -62,9 +61,8 @@ std::optional<ReportArguments> parse_report(int argc, char** argv) {
     sub->add_option("--new", flags.now, "only records with AXIS=VALUE,… as new");
     sub->add_option("--without", flags.compare.without, "axes that do not tell configurations apart")->delimiter(',');
   };
-  CLI::App* table_command = command(
-      "table", "times, throughput, memory and energy of each configuration; svg, png, html: over the batch", 1000);
-  with_title(table_command);
+  with_title(command(
+      "table", "times, throughput, memory and energy of each configuration; svg, png, html: over the batch", 1000));
   CLI::App* csv_command = command("csv", "a row a record", 1000);
   csv_command->add_option("--columns", flags.columns, std::string(lab::kResultColumnNames))->capture_default_str();
   csv_command->add_option("--models", flags.models, "join the structure of NAME.onnx in this folder as columns");
@@ -81,16 +79,14 @@ std::optional<ReportArguments> parse_report(int argc, char** argv) {
       ->check(CLI::Range(1e-9, 0.5))
       ->capture_default_str();
   compare_command->add_flag("--no-gate", flags.no_gate, "exit 0 all the same");
-  CLI::App* latest_command = command("latest", "sorted speed-ups and correctness of the newest of each series", 1000);
-  CLI::App* history_command = command("history", "speed-ups over time: geometric mean and percentiles", 1000);
-  for (CLI::App* sub : {latest_command, history_command}) {
+  for (CLI::App* sub : {command("latest", "sorted speed-ups and correctness of the newest of each series", 1000),
+                        command("history", "speed-ups over time: geometric mean and percentiles", 1000)}) {
     sub->add_option("--baseline", flags.baseline, "oldest, the name of a snapshot, or AXIS=VALUE,…")
         ->capture_default_str();
     with_title(sub);
   }
-  CLI::App* measured_command =
-      command("measured", "one record with its layers as pagoda.measured/1, or all as whole runs", 1);
-  measured_command->add_option("--key", flags.key, "the beginning of one record's key (default: all, as whole runs)");
+  command("measured", "one record with its layers as pagoda.measured/1, or all as whole runs", 1)
+      ->add_option("--key", flags.key, "the beginning of one record's key (default: all, as whole runs)");
   CLI::App* explain_command = command("explain", "which structure goes with speed: ranks, correlations, a tree", 2);
   with_sets(explain_command);
   with_title(explain_command);
@@ -117,15 +113,7 @@ std::optional<ReportArguments> parse_report(int argc, char** argv) {
       ->capture_default_str();
   with_title(modes_command);
   if (!parse(app, argc, argv)) return std::nullopt;
-  for (const auto& [sub, run] : {std::pair{table_command, &report_table},
-                                 {csv_command, &report_csv},
-                                 {compare_command, &report_compare},
-                                 {latest_command, &report_latest},
-                                 {history_command, &report_history},
-                                 {measured_command, &report_measured},
-                                 {modes_command, &report_modes},
-                                 {explain_command, &report_explain}})
-    if (*sub) flags.command = run;
+  flags.command = app.get_subcommands().front()->get_name();
   return flags;
 }
 

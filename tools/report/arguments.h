@@ -1,4 +1,4 @@
-// The command line of pagoda-report, and its commands.
+// The command line of pagoda-report.
 #pragma once
 
 #include <optional>
@@ -17,20 +17,10 @@ struct ReportArguments {
   double slow_down = 0.05;
   std::vector<std::string> same = {"batch"};
   bool no_gate = false;
-  int (*command)(const ReportArguments&) = nullptr;  // the requested one of those below
+  std::string command;  // "table", "csv" …
 };
 
 // Empty after --help or --version. Throws UsageError.
 std::optional<ReportArguments> parse_report(int argc, char** argv);
-
-// Each returns the exit code and throws Error.
-int report_table(const ReportArguments& flags);
-int report_csv(const ReportArguments& flags);
-int report_compare(const ReportArguments& flags);  // kPartial if something is slower beyond noise, or broken
-int report_latest(const ReportArguments& flags);
-int report_history(const ReportArguments& flags);
-int report_measured(const ReportArguments& flags);
-int report_modes(const ReportArguments& flags);
-int report_explain(const ReportArguments& flags);
 
 }  // namespace pagoda::tools

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -81,10 +82,6 @@ std::vector<std::string> varying_axes(const std::vector<Group>& rows, std::strin
   return axes;
 }
 
-std::string bytes_text(double bytes) { return base::si_rate(bytes, "B"); }
-std::string rate_text(double rate) { return base::si_rate(rate, ""); }
-std::string watts_text(double watts) { return base::si_text(watts, "W"); }
-
 struct TableColumn {
   const char* header;
   std::string_view number;  // its median; "memory" and "runs" are no medians of one number
@@ -103,10 +100,10 @@ constexpr std::array<TableColumn, 8> kColumns = {{
     {"p50",     "p50_seconds",      base::si_seconds},
     {"p95",     "p95_seconds",      base::si_seconds},
     {"p99",     "p99_seconds",      base::si_seconds},
-    {"items/s", "items_per_second", rate_text},
-    {"memory",  "",                 bytes_text},
+    {"items/s", "items_per_second", [](double rate) { return base::si_rate(rate, ""); }},
+    {"memory",  "",                 [](double bytes) { return base::si_rate(bytes, "B"); }},
     {"energy",  "energy_joules",    results::joules_text, true},
-    {"power",   "watts",            watts_text, true},
+    {"power",   "watts",            [](double watts) { return base::si_text(watts, "W"); }, true},
     {"runs",    ""},
 }};
 // clang-format on
@@ -116,12 +113,6 @@ struct TimesTable {
   std::vector<std::string> axes, columns;
   std::vector<std::vector<std::string>> cells;
   bool has_energy = false;
-  // Runs on a CPU during which more tasks wanted the processors than there are, and the most that did.
-  std::size_t runs = 0, crowded_runs = 0;
-  double most_load = 0;
-  // Runs on processors of one cache and of different ones, and the time until one sees what another wrote.
-  std::size_t together = 0, apart = 0;
-  double together_seconds = 0, apart_seconds = 0;
 };
 
 // Tasks that wanted each processor beside a run on a CPU. Empty: another device, or not recorded.
@@ -137,23 +128,6 @@ bool is_crowded(const Result& result) {
   return load && *result.interference.load >= *documents::number_of(result.metadata, "cpus") + 1;
 }
 
-void note_placement(const documents::Interference& around, TimesTable& table) {
-  const documents::CachePlacement placement = documents::placement(around);
-  const bool is_apart = placement == documents::CachePlacement::Apart;
-  if (!is_apart && placement != documents::CachePlacement::Together) return;
-  ++(is_apart ? table.apart : table.together);
-  (is_apart ? table.apart_seconds : table.together_seconds) += around.handoff_seconds.front();
-}
-
-void note_crowding(const Result& result, TimesTable& table) {
-  if (text_of(result.config, "device") != "cpu") return;
-  ++table.runs;
-  note_placement(result.interference, table);
-  if (!is_crowded(result)) return;
-  ++table.crowded_runs;
-  table.most_load = std::max(table.most_load, *load_of(result));
-}
-
 TimesTable table_of(const std::vector<Group>& rows) {
   TimesTable table;
   table.axes = varying_axes(rows, table.common);
@@ -167,7 +141,6 @@ TimesTable table_of(const std::vector<Group>& rows) {
   for (const TableColumn& column : shown) table.columns.emplace_back(column.header);
   if (has_note) table.columns.emplace_back("note");
   for (const Group& row : rows) {
-    for (const Result* repeat : row.repeats) note_crowding(*repeat, table);
     std::vector<std::string> cells;
     for (const std::string& axis : table.axes) cells.push_back(base::printable(text_of(row.config, axis)));
     for (const TableColumn& column : shown) cells.push_back(column.cell(row));
@@ -177,27 +150,49 @@ TimesTable table_of(const std::vector<Group>& rows) {
   return table;
 }
 
-std::vector<std::string> times_facts(const TimesTable& table) {
+// What disturbed the runs on a CPU: other tasks, and processors of different caches.
+void add_disturbances(const std::vector<Group>& rows, std::vector<std::string>& facts) {
+  using documents::CachePlacement;
   using present::plot::count_text;
-  const auto mean = [](double sum, std::size_t count) { return base::si_seconds(sum / static_cast<double>(count)); };
+  std::size_t runs = 0, crowded = 0;
+  double most_load = 0;
+  std::map<CachePlacement, std::vector<double>> handoffs;  // until one processor saw what another wrote
+  for (const Group& row : rows)
+    for (const Result* repeat : row.repeats) {
+      if (text_of(repeat->config, "device") != "cpu") continue;
+      ++runs;
+      if (const CachePlacement placement = documents::placement(repeat->interference);
+          placement == CachePlacement::Together || placement == CachePlacement::Apart)
+        handoffs[placement].push_back(repeat->interference.handoff_seconds.front());
+      if (!is_crowded(*repeat)) continue;
+      ++crowded;
+      most_load = std::max(most_load, *load_of(*repeat));
+    }
+  if (crowded > 0)
+    facts.push_back(cat("disturbed: beside ", crowded, " of ", count_text(runs, "run", "runs"),
+                        ", something else wanted the processors, up to ", base::rounded(most_load, 2),
+                        " tasks for each; run them again on an idle machine"));
+  if (handoffs.size() < 2) return;
+  const std::vector<double>&apart = handoffs[CachePlacement::Apart], &together = handoffs[CachePlacement::Together];
+  const auto mean = [](const std::vector<double>& seconds) {
+    return base::si_seconds(std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size()));
+  };
+  facts.push_back(cat("moved: beside ", count_text(apart.size(), "run", "runs"),
+                      ", the host had the processors on different caches (what one wrote took ", mean(apart),
+                      " to another), beside ", together.size(), " on one (", mean(together),
+                      "): networks of many small kernels take longer apart, some by half"));
+}
+
+std::vector<std::string> times_facts(const std::vector<Group>& rows, const TimesTable& table) {
   std::vector<std::string> facts;
   if (!table.common.empty()) facts.push_back("all: " + table.common);
   facts.push_back("medians over repeats; memory is the device's peak, of runs on a CPU the host's");
-  if (table.crowded_runs > 0)
-    facts.push_back(cat("disturbed: beside ", table.crowded_runs, " of ", count_text(table.runs, "run", "runs"),
-                        ", something else wanted the processors, up to ", base::rounded(table.most_load, 2),
-                        " tasks for each; run them again on an idle machine"));
-  if (table.together > 0 && table.apart > 0)
-    facts.push_back(cat("moved: beside ", count_text(table.apart, "run", "runs"),
-                        ", the host had the processors on different caches (what one wrote took ",
-                        mean(table.apart_seconds, table.apart), " to another), beside ", table.together, " on one (",
-                        mean(table.together_seconds, table.together),
-                        "): networks of many small kernels take longer apart, some by half"));
+  add_disturbances(rows, facts);
   if (!table.has_energy) facts.emplace_back("energy: no counter could be read");
   return facts;
 }
 
-std::string text_of(const TimesTable& table, std::size_t most) {
+std::string text_of(const std::vector<Group>& rows, const TimesTable& table, std::size_t most) {
   base::Grid grid{{}, table.cells};
   for (const std::string& name : table.columns) {
     const bool is_axis = static_cast<std::size_t>(&name - table.columns.data()) < table.axes.size();
@@ -208,7 +203,7 @@ std::string text_of(const TimesTable& table, std::size_t most) {
   grid.rows.resize(grid.rows.size() - hidden);
   std::string text = base::aligned(grid, 0);
   if (hidden > 0) text += cat("… and ", hidden, " more: pagoda-report table\n");
-  for (const std::string& fact : times_facts(table)) text += base::printable(fact) + "\n";
+  for (const std::string& fact : times_facts(rows, table)) text += base::printable(fact) + "\n";
   return text;
 }
 
@@ -265,14 +260,8 @@ std::string label_of(const Group& row, const TimesTable& table, const std::strin
   return documents::config_label(name);
 }
 
-Number milliseconds(const Group& row) {
-  const Number p50 = p50_of(row);
-  return p50 ? std::optional(*p50 * 1e3) : std::nullopt;
-}
-Number items_per_second(const Group& row) { return median_of(row.repeats, "items_per_second"); }
-
 results::LineChart line_chart(const std::vector<Group>& rows, const std::string& axis, const std::string& title,
-                              const TimesTable& table, const char* y_title, Number (*value)(const Group&)) {
+                              const TimesTable& table, const char* y_title, std::string_view number, double scale = 1) {
   std::map<double, std::string> names;
   for (const Group& row : rows)
     if (const Number x = axis_number(row.config, axis)) names[*x] = text_of(row.config, axis);
@@ -280,9 +269,9 @@ results::LineChart line_chart(const std::vector<Group>& rows, const std::string&
   for (const auto& [x, name] : names) chart.x_names.push_back(name);
   std::map<std::string, results::ChartLine> lines;
   for (const Group& row : rows)
-    if (const Number x = axis_number(row.config, axis), y = value(row); x && y)
+    if (const Number x = axis_number(row.config, axis), y = median_of(row.repeats, number); x && y)
       lines[label_of(row, table, axis)].points.push_back(
-          {.x = static_cast<double>(std::distance(names.begin(), names.find(*x))), .y = *y});
+          {.x = static_cast<double>(std::distance(names.begin(), names.find(*x))), .y = *y * scale});
   for (auto& [name, line] : lines) {
     line.name = name;
     line.color = chart.lines.size() % 6;
@@ -296,10 +285,11 @@ results::IntervalChart bar_chart(const std::vector<Group>& rows, const std::stri
   results::IntervalChart chart{.title = title, .subtitle = table.common, .x_title = "p50 [ms]"};
   double least = 0;
   for (const Group& row : rows) {
-    const Number value = milliseconds(row);
-    if (!value) continue;
-    chart.rows.push_back({label_of(row, table), *value, {}, {}, base::si_seconds(*p50_of(row)), chart.rows.size() % 6});
-    least = least > 0 ? std::min(least, *value) : *value;
+    const Number p50 = p50_of(row);
+    if (!p50) continue;
+    const double value = *p50 * 1e3;
+    chart.rows.push_back({label_of(row, table), value, {}, {}, base::si_seconds(*p50), chart.rows.size() % 6});
+    least = least > 0 ? std::min(least, value) : value;
   }
   chart.reference = least;
   return chart;
@@ -322,8 +312,9 @@ std::vector<results::Picture> charts_of(const std::vector<Group>& rows, const Ti
                                         const std::string& title) {
   const std::string axis = swept_axis(rows);
   if (axis.empty()) return {picture_of(bar_chart(rows, title, table))};
-  return {picture_of(line_chart(rows, axis, title + ": latency over " + axis, table, "p50 [ms]", milliseconds)),
-          picture_of(line_chart(rows, axis, title + ": throughput over " + axis, table, "items/s", items_per_second))};
+  return {
+      picture_of(line_chart(rows, axis, title + ": latency over " + axis, table, "p50 [ms]", "p50_seconds", 1e3)),
+      picture_of(line_chart(rows, axis, title + ": throughput over " + axis, table, "items/s", "items_per_second"))};
 }
 
 }  // namespace
@@ -335,12 +326,12 @@ std::string times_report(const std::vector<Result>& all, ReportFormat format, co
   const std::string heading = title.empty() ? "Times" : title;
   const auto charts = [&] { return charts_of(rows, table, heading); };
   return results::written(
-      format, [&] { return text_of(table, most); }, [&] { return csv_of(rows); },
+      format, [&] { return text_of(rows, table, most); }, [&] { return csv_of(rows); },
       [&] { return results::stacked(charts()); },
       [&] {
         return results::page({heading,
                               verdict_of(rows),
-                              times_facts(table),
+                              times_facts(rows, table),
                               charts(),
                               {{.title = "Configurations", .columns = table.columns, .rows = table.cells}}});
       });
