@@ -51,7 +51,7 @@ JSON_READERS = {
     "lib/measured/import/kineto_trace.cpp": "a trace of PyTorch",
     "lib/measured/import/ort_profile.cpp": "a profile of ONNX Runtime",
     "lib/measured/import/tensorrt_profile.cpp": "a profile of TensorRT",
-    "tools/bench/commands.cpp": "a line of a worker",
+    "tools/bench/main.cpp": "a line of a worker",
     "tools/bench/outputs.cpp": "a line of a worker",
     "tools/bench/conv/matmul_command.cpp": "a line of a worker",
 }

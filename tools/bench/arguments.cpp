@@ -340,8 +340,7 @@ std::optional<Arguments> parse_arguments(int argc, char** argv) {
   add_study(*submit, flags, arguments);
   add_plan_options(*submit, arguments);
   add_slurm(*submit, arguments.slurm);
-  CLI::App* status = app.add_subcommand("status", "how far a study is");
-  status->add_option("DIR", arguments.folder, "its folder")->required();
+  app.add_subcommand("status", "how far a study is")->add_option("DIR", arguments.folder, "its folder")->required();
   CLI::App* resume = app.add_subcommand("resume", "go on with a folder's plan");
   resume->add_option("DIR", arguments.folder, "its folder")->required();
   add_run_options(*resume, arguments);
@@ -365,21 +364,14 @@ std::optional<Arguments> parse_arguments(int argc, char** argv) {
   refuse_beside(*run, "--list-models", {"--backend"});
   if (flags.list_models) {
     arguments.listed = backends_to_list(flags);
-    arguments.command = list_models_command;
+    arguments.command = "list-models";
     return arguments;
   }
   if (*run || *submit) {
     finish_study(flags, (*run ? run : submit)->count("--threshold") > 0, arguments);
     resolve_values(arguments.study, arguments.worker_scripts, run->parsed());
   }
-  for (const auto& [subcommand, command] : {std::pair{run, &run_command},
-                                            {resume, &resume_command},
-                                            {status, &status_command},
-                                            {one, &one_command},
-                                            {task, &task_command},
-                                            {submit, &submit_command},
-                                            {worker, &worker_command}})
-    if (*subcommand) arguments.command = command;
+  arguments.command = app.get_subcommands().front()->get_name();
   return arguments;
 }
 

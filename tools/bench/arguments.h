@@ -1,4 +1,4 @@
-// The command line of pagoda-bench, and its commands.
+// The command line of pagoda-bench.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 namespace pagoda::tools::bench {
 
 struct Arguments {
-  int (*command)(const Arguments&) = nullptr;  // returns the exit code and throws Error
+  std::string command;  // "run", "resume" …
   lab::Study study;
   lab::StudySelection selection;
   bool list = false, dry_run = false, strict = false, resume = true;
@@ -27,15 +27,6 @@ struct Arguments {
   std::int64_t task = 0;            // of the command `task`
   SlurmOptions slurm;               // of the command `submit`
 };
-
-int run_command(const Arguments& arguments);
-int resume_command(const Arguments& arguments);
-int list_models_command(const Arguments& arguments);
-int one_command(const Arguments& arguments);
-int task_command(const Arguments& arguments);
-int submit_command(const Arguments& arguments);
-int status_command(const Arguments& arguments);
-int worker_command(const Arguments& arguments);
 
 // Names of the model lists installed with the workers, sorted, without "suite:".
 std::vector<std::string> suite_names(const std::string& worker_scripts);
