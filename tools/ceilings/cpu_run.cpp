@@ -14,22 +14,14 @@ using documents::Ceiling;
 using documents::CeilingKind;
 using documents::CeilingMode;
 
-// Computes the trips for about `seconds` from the rate of the previous call.
-struct Pace {
-  double trips_per_second = 0;
-  std::uint64_t trips(double seconds, std::uint64_t at_first) const {
-    if (trips_per_second <= 0) return at_first;
-    return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(trips_per_second * seconds));
-  }
-  // Runs `work`, which does `trips` trips on each worker, each worth `per_trip`.
-  Sample run(Workers& workers, std::uint64_t trips, double per_trip, const std::function<void(std::size_t)>& work,
-             const ChainKernel& clock) {
-    const double amount = static_cast<double>(trips) * per_trip * static_cast<double>(workers.size());
-    const Sample s = workers.sample(work, amount, &clock);
-    trips_per_second = static_cast<double>(trips) / s.seconds;
-    return s;
-  }
-};
+// Runs `work`, which does `trips` trips on each worker, each worth `per_trip`.
+Sample run_trips(Pace& pace, Workers& workers, std::uint64_t trips, double per_trip,
+                 const std::function<void(std::size_t)>& work, const ChainKernel& clock) {
+  const double amount = static_cast<double>(trips) * per_trip * static_cast<double>(workers.size());
+  const Sample s = workers.sample(work, amount, &clock);
+  pace.trips_per_second = static_cast<double>(trips) / s.seconds;
+  return s;
+}
 
 }  // namespace
 
@@ -130,7 +122,7 @@ void CpuCeilings::add_compute(std::vector<Experiment>& list, const Scope& scope)
                                 alignas(64) char out[4096];
                                 k.run(trips, in.data(), out);
                               };
-                              return pace.run(*workers, trips, static_cast<double>(k.work), work, clock);
+                              return run_trips(pace, *workers, trips, static_cast<double>(k.work), work, clock);
                             }});
     e.verify = [&k] { return right_result(k); };
     e.theory = [this, &k](Ceiling& ceiling) {
@@ -233,8 +225,8 @@ Candidate CpuCeilings::candidate(const BandwidthKernel& k, double working_set, s
             const std::uint64_t whole = bytes / static_cast<std::uint64_t>(k.step);
             // Only whole passes, so that every line is accessed equally often.
             const std::uint64_t trips = (pace.trips(seconds, whole) + whole - 1) / whole * whole;
-            return pace.run(
-                *workers, trips, static_cast<double>(k.step * k.moved),
+            return run_trips(
+                pace, *workers, trips, static_cast<double>(k.step * k.moved),
                 [&](std::size_t worker) { run_on(k, (*memory_of)[worker].data(), bytes, trips); }, clock);
           }};
 }

@@ -1,10 +1,12 @@
 // Common to the experiments of a GPU and its kernels: operand fills, clocks of blocks, the pace of a kernel.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <string_view>
+
+#include "pagoda/base/settings.h"
 
 namespace pagoda::tools::ceilings {
 
@@ -18,14 +20,10 @@ struct BlockClocks {
   std::uint64_t cycles[2], nanoseconds[2];
 };
 
-// Computes the trips that fill a given time, from the rate of the previous launch.
-struct Pace {
-  double trips_per_second = 0;
-  unsigned trips(double seconds, unsigned at_first) const {
-    if (trips_per_second <= 0) return at_first;
-    return static_cast<unsigned>(std::clamp(trips_per_second * seconds, 1.0, 4e9));
-  }
-};
+// The config of a candidate: its grid.
+inline base::Settings grid_config(unsigned blocks_per_sm, unsigned threads) {
+  return {{"blocks_per_sm", std::int64_t{blocks_per_sm}}, {"threads", std::int64_t{threads}}};
+}
 
 // The kernels' hash (cuda/common.cuh), so that the host can compute what they must have read.
 constexpr std::uint32_t hash(std::uint32_t x) {
@@ -34,6 +32,12 @@ constexpr std::uint32_t hash(std::uint32_t x) {
   x ^= x >> 15;
   x *= 0x846ca68bU;
   return x ^ (x >> 16);
+}
+
+// Of a precision: the unit of its rates, and the format in which its products are summed.
+constexpr const char* unit_of(std::string_view precision) { return precision.starts_with("int") ? "OP/s" : "FLOP/s"; }
+constexpr const char* accumulator_of(std::string_view precision) {
+  return precision.starts_with("int") ? "int32" : precision == "float64" ? "float64" : "float32";
 }
 
 // Values of float16 and bfloat16 numbers.

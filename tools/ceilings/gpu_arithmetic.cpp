@@ -5,6 +5,7 @@
 
 #include "cuda/tcgen05_layout.h"
 #include "gpu_arguments.h"
+#include "gpu_blobs.h"
 #include "gpu_run.h"
 #include "run_checks.h"
 
@@ -18,116 +19,116 @@ using documents::CeilingMode;
 enum class Operand { Float, Double, Half2, Bfloat2, Int };
 
 struct VectorRow {
-  const char *kernel, *precision, *op, *unit_type, *unit;
+  const char *kernel, *precision, *op;
   Operand operand;
-  double per_thread;  // FLOP or OP per thread and trip
+  std::vector<std::string_view> instructions;
+  int count;     // of these per trip
+  double worth;  // FLOP or OP of one: two for an FMA, for each lane of half2; dp4a does eight
+  int others;    // most other instructions in the loop
 };
-// 512 instructions per trip (special functions: 128); an FMA is two operations, half2 has two lanes, dp4a does eight.
-constexpr VectorRow kVector[] = {
-    {"fma_f32", "float32", "fma", "vector", "FLOP/s", Operand::Float, 512 * 2},
-    {"add_f32", "float32", "add", "vector", "FLOP/s", Operand::Float, 512},
-    {"mul_f32", "float32", "mul", "vector", "FLOP/s", Operand::Float, 512},
-    {"fma_f64", "float64", "fma", "vector", "FLOP/s", Operand::Double, 512 * 2},
-    {"add_f64", "float64", "add", "vector", "FLOP/s", Operand::Double, 512},
-    {"fma_f16", "float16", "fma", "vector", "FLOP/s", Operand::Half2, 512 * 4},
-    {"add_f16", "float16", "add", "vector", "FLOP/s", Operand::Half2, 512 * 2},
-    {"fma_bf16", "bfloat16", "fma", "vector", "FLOP/s", Operand::Bfloat2, 512 * 4},
-    {"imad_i32", "int32", "fma", "vector", "OP/s", Operand::Int, 512 * 2},
-    {"dp4a_i8", "int8", "dp4a", "vector", "OP/s", Operand::Int, 512 * 8},
-    {"special_f32", "float32", "special", "special", "1/s", Operand::Float, 128},
-};
+const std::vector<VectorRow>& vector_rows() {
+  static const std::vector<VectorRow> kRows = {
+      {"fma_f32", "float32", "fma", Operand::Float, {"FFMA"}, 512, 2, 8},
+      {"add_f32", "float32", "add", Operand::Float, {"FADD"}, 512, 1, 8},
+      {"mul_f32", "float32", "mul", Operand::Float, {"FMUL"}, 512, 1, 8},
+      {"fma_f64", "float64", "fma", Operand::Double, {"DFMA"}, 512, 2, 8},
+      {"add_f64", "float64", "add", Operand::Double, {"DADD"}, 512, 1, 8},
+      {"fma_f16", "float16", "fma", Operand::Half2, {"HFMA2"}, 512, 4, 12},
+      {"add_f16", "float16", "add", Operand::Half2, {"HFMA2", "HADD2"}, 512, 2, 12},
+      {"fma_bf16", "bfloat16", "fma", Operand::Bfloat2, {"HFMA2"}, 512, 4, 12},
+      {"imad_i32", "int32", "fma", Operand::Int, {"IMAD"}, 512, 2, 8},
+      {"dp4a_i8", "int8", "dp4a", Operand::Int, {"IDP"}, 512, 8, 8},
+      {"special_f32", "float32", "special", Operand::Float, {"MUFU"}, 128, 1, 8},
+  };
+  return kRows;
+}
 
 // The paths to a chip's full tensor rate, by major version; other paths that also run there are slower.
 constexpr TensorPath kHopper[] = {TensorPath::Wgmma, TensorPath::Mma};
 constexpr TensorPath kBlackwell[] = {TensorPath::Tcgen05, TensorPath::Tcgen05Pair, TensorPath::Mma};
 constexpr TensorPath kOthers[] = {TensorPath::Mma};
-struct ChipRow {
-  int major;
-  std::span<const TensorPath> paths;
-};
-constexpr ChipRow kChips[] = {{9, kHopper}, {10, kBlackwell}};
 
 struct PathRow {
   TensorPath path;
-  std::string_view suffix;
+  std::string_view suffix, kernels;  // of ids; the beginning of the kernels' names
   unsigned threads, shared;
   double groups;    // issuing groups per block: warps, warpgroups, one thread, or half a thread (one per pair)
   unsigned per_sm;  // most blocks
   unsigned blocks;  // blocks that work together
+  int m, n;         // of a product
+  int steps;        // products per group and trip; for mma.sync: tiles × steps
+  int others;       // most other instructions in the loop
 };
+// clang-format off
 constexpr PathRow kPaths[] = {
-    {TensorPath::Mma, ".mma", 256, 0, 8, 4, 1},
-    {TensorPath::Wgmma, ".wgmma", 256, 2 * 16384 + 2 * 32768 + 1024, 2, 1, 1},
-    {TensorPath::Tcgen05, ".tcgen05", tcgen05::kM, tcgen05::kShared, 1, 1, 1},
-    {TensorPath::Tcgen05Pair, ".tcgen05.pair", tcgen05::kM, tcgen05::kShared, 0.5, 1, 2},
+    {TensorPath::Mma, ".mma", "mma_", 256, 0, 8, 4, 1, 16, 8, 64, 4},
+    {TensorPath::Wgmma, ".wgmma", "wgmma_", 256, 2 * 16384 + 2 * 32768 + 1024, 2, 1, 1, 64, 256, 32, 200},
+    {TensorPath::Tcgen05, ".tcgen05", "tcgen05_", tcgen05::kM, tcgen05::kShared, 1, 1, 1, tcgen05::kM, tcgen05::kN, tcgen05::kProducts, 80},
+    {TensorPath::Tcgen05Pair, ".tcgen05.pair", "tcgen05_pair_", tcgen05::kM, tcgen05::kShared, 0.5, 1, 2, 2 * tcgen05::kM, tcgen05::kN, tcgen05::kProducts, 80},
 };
+// clang-format on
 const PathRow& row_of(TensorPath path) { return kPaths[static_cast<std::size_t>(path)]; }
 static_assert(kPaths[1].path == TensorPath::Wgmma && kPaths[3].path == TensorPath::Tcgen05Pair);  // rows by path
 
 struct TensorRow {
-  const char *kernel, *precision, *unit, *accumulate;
-  int steps;    // products per group and trip; for mma.sync: tiles × steps
-  int m, n, k;  // of a product
-  TensorPath path;
+  TensorPath path;     // Tcgen05: also its pairs
+  const char* kernel;  // the rest of its name
+  const char* precision;
+  int k;  // depth of a product: 32 bytes, but 48 of the long ones
+  std::string_view instruction;
   const char* variant = "";  // for formats with block scales
   int blocks = 0;            // blocks with a scale in a product's depth
+  int others = 0;            // most other instructions in the loop; 0: as of the path
 };
-constexpr TensorRow tcgen05_row(TensorPath path, const char* kernel, const char* precision, int bits,
-                                const char* variant = "", int blocks = 0, int depth_bytes = tcgen05::kDepthBytes) {
-  const bool integer = precision[0] == 'i';
-  return {kernel,
-          precision,
-          integer ? "OP/s" : "FLOP/s",
-          integer ? "int32" : "float32",
-          tcgen05::kProducts,
-          tcgen05::kM * (path == TensorPath::Tcgen05Pair ? 2 : 1),
-          tcgen05::kN,
-          depth_bytes * 8 / bits,
-          path,
-          variant,
-          blocks};
-}
-constexpr TensorPath kOne = TensorPath::Tcgen05, kTwo = TensorPath::Tcgen05Pair;
 constexpr TensorRow kTensor[] = {
-    {"wgmma_f16", "float16", "FLOP/s", "float32", 32, 64, 256, 16, TensorPath::Wgmma},
-    {"wgmma_bf16", "bfloat16", "FLOP/s", "float32", 32, 64, 256, 16, TensorPath::Wgmma},
-    {"wgmma_tf32", "tf32", "FLOP/s", "float32", 32, 64, 256, 8, TensorPath::Wgmma},
-    {"wgmma_fp8", "float8", "FLOP/s", "float32", 32, 64, 256, 32, TensorPath::Wgmma},
-    {"wgmma_i8", "int8", "OP/s", "int32", 32, 64, 256, 32, TensorPath::Wgmma},
+    {TensorPath::Wgmma, "f16", "float16", 16, "HGMMA"},
+    {TensorPath::Wgmma, "bf16", "bfloat16", 16, "HGMMA"},
+    {TensorPath::Wgmma, "tf32", "tf32", 8, "HGMMA"},
+    {TensorPath::Wgmma, "fp8", "float8", 32, "QGMMA"},
+    {TensorPath::Wgmma, "i8", "int8", 32, "IGMMA"},
     // float16 accumulates in float32: data sheets list no separate rate for float16 accumulation.
-    tcgen05_row(kOne, "tcgen05_f16", "float16", 16),
-    tcgen05_row(kOne, "tcgen05_bf16", "bfloat16", 16),
-    tcgen05_row(kOne, "tcgen05_tf32", "tf32", 32),
-    tcgen05_row(kOne, "tcgen05_fp8", "float8", 8),
-    tcgen05_row(kOne, "tcgen05_i8", "int8", 8),
+    {TensorPath::Tcgen05, "f16", "float16", 16, "UTCHMMA"},
+    {TensorPath::Tcgen05, "bf16", "bfloat16", 16, "UTCHMMA"},
+    {TensorPath::Tcgen05, "tf32", "tf32", 8, "UTCHMMA"},
+    {TensorPath::Tcgen05, "fp8", "float8", 32, "UTCQMMA"},
+    {TensorPath::Tcgen05, "i8", "int8", 32, "UTCIMMA"},
     // MX: one ue8m0 scale per 32 numbers. NV: one ue4m3 scale per 16.
-    tcgen05_row(kOne, "tcgen05_mxfp8", "float8", 8, ".mx", 1),
-    tcgen05_row(kOne, "tcgen05_mxfp4", "float4", 4, ".mx", 2),
-    tcgen05_row(kOne, "tcgen05_nvfp4", "float4", 4, ".nv", 4),
-    tcgen05_row(kTwo, "tcgen05_pair_f16", "float16", 16),
-    tcgen05_row(kTwo, "tcgen05_pair_bf16", "bfloat16", 16),
-    tcgen05_row(kTwo, "tcgen05_pair_tf32", "tf32", 32),
-    tcgen05_row(kTwo, "tcgen05_pair_fp8", "float8", 8),
-    tcgen05_row(kTwo, "tcgen05_pair_i8", "int8", 8),
-    tcgen05_row(kTwo, "tcgen05_pair_mxfp8", "float8", 8, ".mx", 1),
-    tcgen05_row(kTwo, "tcgen05_pair_mxfp4", "float4", 4, ".mx", 2),
-    tcgen05_row(kTwo, "tcgen05_pair_nvfp4", "float4", 4, ".nv", 4),
+    {TensorPath::Tcgen05, "mxfp8", "float8", 32, "UTCQMMA", ".mx", 1},
+    {TensorPath::Tcgen05, "mxfp4", "float4", 64, "UTCOMMA", ".mx", 2},
+    {TensorPath::Tcgen05, "nvfp4", "float4", 64, "UTCOMMA", ".nv", 4},
     // Depth 96, only on compute capability 10.3.
-    tcgen05_row(kTwo, "tcgen05_pair_mxfp4_long", "float4", 4, ".mx.long", tcgen05::kAlike, tcgen05::kLongDepthBytes),
-    tcgen05_row(kTwo, "tcgen05_pair_nvfp4_long", "float4", 4, ".nv.long", tcgen05::kAlike, tcgen05::kLongDepthBytes),
-    {"mma_f16", "float16", "FLOP/s", "float32", 64, 16, 8, 16, TensorPath::Mma},
-    {"mma_bf16", "bfloat16", "FLOP/s", "float32", 64, 16, 8, 16, TensorPath::Mma},
-    {"mma_tf32", "tf32", "FLOP/s", "float32", 64, 16, 8, 8, TensorPath::Mma},
-    {"mma_fp8", "float8", "FLOP/s", "float32", 64, 16, 8, 32, TensorPath::Mma},
-    {"mma_i8", "int8", "OP/s", "int32", 64, 16, 8, 32, TensorPath::Mma},
-    {"mma_f64", "float64", "FLOP/s", "float64", 32, 16, 8, 16, TensorPath::Mma},
+    {TensorPath::Tcgen05Pair, "mxfp4_long", "float4", 96, "UTCOMMA", ".mx.long", tcgen05::kAlike},
+    {TensorPath::Tcgen05Pair, "nvfp4_long", "float4", 96, "UTCOMMA", ".nv.long", tcgen05::kAlike},
+    {TensorPath::Mma, "f16", "float16", 16, "HMMA"},
+    {TensorPath::Mma, "bf16", "bfloat16", 16, "HMMA"},
+    {TensorPath::Mma, "tf32", "tf32", 8, "HMMA"},
+    {TensorPath::Mma, "fp8", "float8", 32, "QMMA", "", 0, 68},
+    {TensorPath::Mma, "i8", "int8", 32, "IMMA"},
+    {TensorPath::Mma, "f64", "float64", 16, "DMMA"},
+};
+static_assert(16 * 16 == 8 * tcgen05::kDepthBytes && 96 * 4 == 8 * tcgen05::kLongDepthBytes);
+
+// A kernel for the tensor cores of a chip, with the size and number of its products.
+struct Products {
+  const PathRow& path;
+  const TensorRow& row;
+  std::string kernel;
+  int m, n, k, steps;
 };
 
-// Adapts m, n, k to this architecture: Turing's float16 and Ampere's float64 products are smaller.
-TensorRow shape_of(TensorRow row, const lab::GpuAttributes& gpu) {
-  if (std::string_view(row.kernel) == "mma_f16" && gpu.major == 7) row.k = 8;
-  if (std::string_view(row.kernel) == "mma_f64" && gpu.major == 8) row.m = 8, row.n = 8, row.k = 4;
-  return row;
+std::vector<Products> products_of(TensorPath which, const lab::GpuAttributes& gpu) {
+  const PathRow& path = row_of(which);
+  std::vector<Products> result;
+  for (const TensorRow& row : kTensor) {
+    if (row.path != which && (row.path != TensorPath::Tcgen05 || which != TensorPath::Tcgen05Pair)) continue;
+    result.push_back({path, row, cat(path.kernels, row.kernel), path.m, path.n, row.k, path.steps});
+    Products& p = result.back();
+    // Turing's float16 and Ampere's float64 products are smaller.
+    if (p.kernel == "mma_f16" && gpu.major == 7) p.k = 8;
+    if (p.kernel == "mma_f64") p.steps = 32;
+    if (p.kernel == "mma_f64" && gpu.major == 8) p.m = 8, p.n = 8, p.k = 4;
+  }
+  return result;
 }
 
 // a and b of the vector kernels: the fixed-point iteration x = -0.5·x + 1.25, or zeros.
@@ -159,23 +160,23 @@ double rounded(double x, int bits) {
 
 unsigned chains_of(Operand operand) { return operand == Operand::Half2 || operand == Operand::Bfloat2 ? 16 : 8; }
 
+template <typename T>
+double chain_of(std::string_view op, T x, unsigned steps) {
+  const T a = -0.5, b = 1.25;
+  for (unsigned step = 0; step < steps; ++step) x = op == "fma" ? std::fma(x, a, b) : op == "add" ? b - x : x * a;
+  return static_cast<double>(x);
+}
+
 // Expected value of one chain after a trip. For half floats, products and sums are exact in double
 // precision; for float and double, the host's operation equals the device's.
 double chain_after(const VectorRow& row, unsigned thread, unsigned chain) {
   const std::string_view op = row.op;
   const unsigned steps = 512 / chains_of(row.operand);
   switch (row.operand) {
-    case Operand::Float: {
-      float x = static_cast<float>(thread % 32) * 0.25F + static_cast<float>(chain);
-      for (unsigned step = 0; step < steps; ++step)
-        x = op == "fma" ? std::fma(x, -0.5F, 1.25F) : op == "add" ? 1.25F - x : x * -0.5F;
-      return static_cast<double>(x);
-    }
-    case Operand::Double: {
-      double x = (thread % 32) * 0.25 + chain;
-      for (unsigned step = 0; step < steps; ++step) x = op == "fma" ? std::fma(x, -0.5, 1.25) : 1.25 - x;
-      return x;
-    }
+    case Operand::Float:
+      return chain_of(op, static_cast<float>(thread % 32) * 0.25F + static_cast<float>(chain), steps);
+    case Operand::Double:
+      return chain_of(op, (thread % 32) * 0.25 + chain, steps);
     case Operand::Half2:
     case Operand::Bfloat2: {
       const int bits = row.operand == Operand::Half2 ? 11 : 8;
@@ -193,15 +194,20 @@ double chain_after(const VectorRow& row, unsigned thread, unsigned chain) {
   return 0;
 }
 
+// A result in the format of an accumulator.
+double number_at(const char* at, std::string_view accumulate) {
+  return accumulate == "int32"     ? value_at<std::int32_t>(at)
+         : accumulate == "float64" ? value_at<double>(at)
+                                   : static_cast<double>(value_at<float>(at));
+}
+
 // A result of one thread: both halves of a packed pair, or the number twice.
-std::pair<double, double> halves_of(Operand operand, const char* at) {
+std::pair<double, double> halves_of(const VectorRow& row, const char* at) {
   const auto word = value_at<std::uint32_t>(at);
   const auto low = static_cast<std::uint16_t>(word), high = static_cast<std::uint16_t>(word >> 16);
-  if (operand == Operand::Half2) return {half_value(low), half_value(high)};
-  if (operand == Operand::Bfloat2) return {bfloat_value(low), bfloat_value(high)};
-  const double value = operand == Operand::Double  ? value_at<double>(at)
-                       : operand == Operand::Float ? static_cast<double>(value_at<float>(at))
-                                                   : value_at<std::int32_t>(at);
+  if (row.operand == Operand::Half2) return {half_value(low), half_value(high)};
+  if (row.operand == Operand::Bfloat2) return {bfloat_value(low), bfloat_value(high)};
+  const double value = number_at(at, accumulator_of(row.precision));
   return {value, value};
 }
 
@@ -220,7 +226,7 @@ Verdict chains_right(Gpu& gpu, const VectorRow& row, const GpuBuffer& out, const
   const std::vector<char> got = gpu.read<char>(out.get(), chains * 256 * size);
   for (unsigned i = 0; i < chains; ++i)
     for (unsigned thread = 0; thread < 256; ++thread) {
-      const auto [found, other] = halves_of(row.operand, got.data() + (i * 256 + thread) * size);
+      const auto [found, other] = halves_of(row, got.data() + (i * 256 + thread) * size);
       // 2^-x = x at W(ln 2) / ln 2; the unit is accurate to two units of 2^-22.
       const double want = special ? 0.6411857445049860 : chain_after(row, thread, i);
       if (special ? std::abs(found - want) > 1e-6 : found != want || other != want)
@@ -231,36 +237,30 @@ Verdict chains_right(Gpu& gpu, const VectorRow& row, const GpuBuffer& out, const
 
 // Expected value of register i of a thread after one trip: mma.sync on ones sums to steps × k in every element; wgmma
 // and tcgen05 use their patterns of small integers.
-double wanted_product(const TensorRow& row, unsigned block, unsigned thread, unsigned i) {
-  switch (row.path) {
-    case TensorPath::Mma:
-      return 8.0 * row.k;
-    case TensorPath::Wgmma:
-      return wgmma_element(thread, i, weighed_depth(row.steps, row.k));
-    case TensorPath::Tcgen05:
-    case TensorPath::Tcgen05Pair:
-      return tcgen05_element(static_cast<int>(block * tcgen05::kM + thread), static_cast<int>(i), row.k, row.blocks);
-  }
-  return 0;
+double wanted_product(const Products& p, unsigned block, unsigned thread, unsigned i) {
+  if (p.path.path == TensorPath::Mma) return 8.0 * p.k;
+  if (p.path.path == TensorPath::Wgmma) return wgmma_element(thread, i, weighed_depth(p.steps, p.k));
+  return tcgen05_element(static_cast<int>(block * tcgen05::kM + thread), static_cast<int>(i), p.k, p.row.blocks);
 }
 
-template <typename T>
-Verdict products_right(Gpu& gpu, const TensorRow& row, const GpuBuffer& out, const GpuBuffer& clocks) {
-  const PathRow& path = row_of(row.path);
-  gpu.launch(row.kernel, {path.blocks, path.threads, path.shared},
-             {1U, row.path == TensorPath::Mma ? int{kOnes} : int{kPattern}, out, clocks});
+Verdict products_right(Gpu& gpu, const Products& p, const GpuBuffer& out, const GpuBuffer& clocks) {
+  const bool is_mma = p.path.path == TensorPath::Mma;
+  gpu.launch(p.kernel, {p.path.blocks, p.path.threads, p.path.shared},
+             {1U, is_mma ? int{kOnes} : int{kPattern}, out, clocks});
   gpu.synchronize();
   // Registers per thread: mma.sync has tiles (8 steps each) of m × n per warp, the others one product per group.
-  const double tiles = row.path == TensorPath::Mma ? row.steps / 8.0 : 1;
-  const auto each = static_cast<unsigned>(tiles * row.m * row.n * path.groups / path.threads);
-  const std::vector<T> got = gpu.read<T>(out.get(), std::size_t{path.blocks} * each * path.threads);
-  for (unsigned block = 0; block < path.blocks; ++block)
+  const double tiles = is_mma ? p.steps / 8.0 : 1;
+  const auto each = static_cast<unsigned>(tiles * p.m * p.n * p.path.groups / p.path.threads);
+  const std::string_view accumulate = accumulator_of(p.row.precision);
+  const std::size_t size = accumulate == "float64" ? 8 : 4;
+  const std::vector<char> got = gpu.read<char>(out.get(), p.path.blocks * each * p.path.threads * size);
+  for (unsigned block = 0; block < p.path.blocks; ++block)
     for (unsigned i = 0; i < each; ++i)
-      for (unsigned thread = 0; thread < path.threads; ++thread) {
-        const double want = wanted_product(row, block, thread, i);
-        const double found = static_cast<double>(got[(block * each + i) * path.threads + thread]);
+      for (unsigned thread = 0; thread < p.path.threads; ++thread) {
+        const double want = wanted_product(p, block, thread, i);
+        const double found = number_at(&got[((block * each + i) * p.path.threads + thread) * size], accumulate);
         if (found != want)
-          return mismatch(cat(row.kernel, ": block ", block, " thread ", thread, " register ", i), found, want);
+          return mismatch(cat(p.kernel, ": block ", block, " thread ", thread, " register ", i), found, want);
       }
   return {};
 }
@@ -287,16 +287,29 @@ double tcgen05_element(int row, int column, int depth, int blocks) {
 }
 
 std::span<const TensorPath> tensor_paths(const lab::GpuAttributes& gpu) {
-  for (const ChipRow& chip : kChips)
-    if (chip.major == gpu.major) return chip.paths;
+  if (gpu.major == 9) return kHopper;
+  if (gpu.major == 10) return kBlackwell;
   return kOthers;
 }
 
 std::string_view suffix_of(TensorPath path) { return row_of(path).suffix; }
 
+std::vector<SassClaim> arithmetic_claims() {
+  std::vector<SassClaim> claims;
+  for (const VectorRow& row : vector_rows()) claims.push_back({row.kernel, row.instructions, row.count, row.others});
+  for (const PathRow& path : kPaths)
+    for (const Products& p : products_of(path.path, {})) {
+      // Data-centre Blackwell issues a float64 product as eight instructions.
+      const int on_blackwell = p.kernel == "mma_f64" ? 8 * p.steps : 0;
+      const int others = p.row.others > 0 ? p.row.others : path.others;
+      claims.push_back({p.kernel, {p.row.instruction}, p.steps, others, on_blackwell});
+    }
+  return claims;
+}
+
 void GpuCeilings::add_arithmetic(std::vector<Experiment>& list) {
   // True if the ceiling is wanted and its kernel exists. Notes a missing kernel in `not_run_`.
-  const auto can_run = [this](const Ceiling& c, const char* kernel) {
+  const auto can_run = [this](const Ceiling& c, const std::string& kernel) {
     if (!options_.wants(c.id)) return false;
     const bool exists = gpu_.has(kernel);
     if (!exists && c.mode == CeilingMode::Issue) not_run_.push_back(c.id + ": no kernel for this architecture");
@@ -304,66 +317,49 @@ void GpuCeilings::add_arithmetic(std::vector<Experiment>& list) {
   };
   for (const CeilingMode mode : {CeilingMode::Issue, CeilingMode::Sustained}) {
     const bool zeros = mode == CeilingMode::Issue;
-    for (const VectorRow& row : kVector) {
-      Experiment e = start(cat(row.precision, ".cuda.", row.op), CeilingKind::Compute, mode, row.unit);
+    for (const VectorRow& row : vector_rows()) {
+      const bool special = row.op == std::string_view("special");
+      Experiment e = start({.id = cat(row.precision, ".cuda.", row.op),
+                            .kind = CeilingKind::Compute,
+                            .mode = mode,
+                            .precision = row.precision,
+                            .unit_type = special ? "special" : "vector",
+                            .op = row.op,
+                            .data = zeros ? "zeros" : "fixed point of -x/2 + 5/4",
+                            .unit = special ? "1/s" : unit_of(row.precision)});
       if (!can_run(e.ceiling, row.kernel)) continue;
-      e.ceiling.precision = row.precision;
-      e.ceiling.unit_type = row.unit_type;
-      e.ceiling.op = row.op;
-      e.ceiling.data = zeros ? "zeros" : "fixed point of -x/2 + 5/4";
-      for (const unsigned per_sm : {4U, 8U}) {
-        const unsigned blocks = sms() * per_sm;
-        const auto run = [this, row, zeros, blocks](unsigned trips) {
-          Arguments arguments(trips);
-          add_operands(arguments, row.operand, zeros);
-          return gpu_.time(row.kernel, {blocks, 256, 0}, arguments.add(words_).add(clocks_));
-        };
-        e.candidates.push_back(paced(row.kernel,
-                                     {{"blocks_per_sm", std::int64_t{per_sm}}, {"threads", std::int64_t{256}}}, 200,
-                                     row.per_thread * blocks * 256, blocks, run));
-      }
-      e.verify = [this, row] { return chains_right(gpu_, row, words_, clocks_); };
+      Arguments operands;
+      add_operands(operands, row.operand, zeros);
+      for (const unsigned per_sm : {4U, 8U})
+        e.candidates.push_back(
+            looped(row.kernel, per_sm, {sms() * per_sm, 256}, row.count * row.worth * 256, operands));
+      e.verify = [this, &row] { return chains_right(gpu_, row, words_, clocks_); };
       list.push_back(std::move(e));
     }
-    for (const TensorRow& any : kTensor) {
-      const TensorRow row = shape_of(any, gpu_.attributes());
-      const auto paths = tensor_paths(gpu_.attributes());
-      if (std::find(paths.begin(), paths.end(), row.path) == paths.end()) continue;
-      const PathRow& path = row_of(row.path);
-      Experiment e = start(cat(row.precision, path.suffix, row.variant), CeilingKind::Compute, mode, row.unit);
-      if (!can_run(e.ceiling, row.kernel)) continue;
-      e.ceiling.precision = row.precision;
-      e.ceiling.unit_type = "tensor";
-      e.ceiling.accumulate = row.accumulate;
-      e.ceiling.op = "fma";
-      e.ceiling.data = zeros ? "zeros" : "uniform[-1,1]";
-      e.heats = !zeros;
-      e.ceiling.config["shape"] = cat("m", row.m, "n", row.n, "k", row.k);
-      for (unsigned per_sm = 1; per_sm <= path.per_sm; per_sm *= 2) {
-        const unsigned blocks = sms() * per_sm / path.blocks * path.blocks;
-        const auto run = [this, row, path, zeros, blocks](unsigned trips) {
-          return gpu_.time(row.kernel, {blocks, path.threads, path.shared},
-                           {trips, int{zeros ? kZeros : kRandom}, words_, clocks_});
-        };
-        e.candidates.push_back(paced(row.kernel,
-                                     {{"blocks_per_sm", std::int64_t{per_sm}}, {"threads", std::int64_t{path.threads}}},
-                                     200, 2.0 * row.m * row.n * row.k * row.steps * path.groups * blocks, blocks, run));
+    for (const TensorPath which : tensor_paths(gpu_.attributes()))
+      for (const Products& p : products_of(which, gpu_.attributes())) {
+        Experiment e = start({.id = cat(p.row.precision, p.path.suffix, p.row.variant),
+                              .kind = CeilingKind::Compute,
+                              .mode = mode,
+                              .precision = p.row.precision,
+                              .unit_type = "tensor",
+                              .accumulate = accumulator_of(p.row.precision),
+                              .op = "fma",
+                              .data = zeros ? "zeros" : "uniform[-1,1]",
+                              .unit = unit_of(p.row.precision)});
+        if (!can_run(e.ceiling, p.kernel)) continue;
+        e.heats = !zeros;
+        e.ceiling.config["shape"] = cat("m", p.m, "n", p.n, "k", p.k);
+        const double work = 2.0 * p.m * p.n * p.k * p.steps * p.path.groups;
+        for (unsigned per_sm = 1; per_sm <= p.path.per_sm; per_sm *= 2) {
+          const unsigned blocks = sms() * per_sm / p.path.blocks * p.path.blocks;
+          e.candidates.push_back(
+              looped(p.kernel, per_sm, {blocks, p.path.threads, p.path.shared}, work, {int{zeros ? kZeros : kRandom}}));
+        }
+        e.verify = [this, p] { return products_right(gpu_, p, words_, clocks_); };
+        list.push_back(std::move(e));
       }
-      e.verify = [this, row] {
-        const std::string_view accumulate = row.accumulate;
-        return accumulate == "int32"     ? products_right<std::int32_t>(gpu_, row, words_, clocks_)
-               : accumulate == "float64" ? products_right<double>(gpu_, row, words_, clocks_)
-                                         : products_right<float>(gpu_, row, words_, clocks_);
-      };
-      list.push_back(std::move(e));
-    }
   }
-}
-
-double GpuCeilings::fma_seconds(unsigned trips) {
-  Arguments arguments(trips);
-  add_operands(arguments, Operand::Float, true);
-  return gpu_.time("fma_f32", {sms() * 4, 256, 0}, arguments.add(words_).add(clocks_));
 }
 
 }  // namespace pagoda::tools::ceilings

@@ -40,13 +40,14 @@ std::optional<CodeAudit> hot_loop(std::span<const unsigned char> cubin, int capa
 
 // The instructions that the loop of an embedded kernel must contain.
 struct SassClaim {
-  std::string_view kernel;
+  std::string kernel;
   std::vector<std::string_view> instructions;  // all of these are counted
   int count;                                   // their total
   int overhead;                                // most other instructions
   int data_center_blackwell = 0;               // the count there, if a product takes several instructions
 };
-std::span<const SassClaim> sass_claims();
+std::vector<SassClaim> sass_claims();
+std::vector<SassClaim> arithmetic_claims();  // those of gpu_arithmetic.cpp
 // The objection to the kernel's loop; empty: none, or the kernel does not exist for this architecture.
 std::string objection(std::span<const unsigned char> cubin, const SassClaim& claim, int capability);
 

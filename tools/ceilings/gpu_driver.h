@@ -40,6 +40,10 @@ class Arguments {
     return *this;
   }
   Arguments& add(const GpuBuffer& buffer);  // its address on the device
+  Arguments& add(const Arguments& more) {
+    slots_.insert(slots_.end(), more.slots_.begin(), more.slots_.end());
+    return *this;
+  }
   std::vector<void*> pointers() {
     std::vector<void*> result;
     for (auto& slot : slots_) result.push_back(slot.data());

@@ -113,13 +113,13 @@ struct GpuGemm::State {
 
 const std::vector<GpuGemm::Type>& GpuGemm::types() {
   static const std::vector<Type> kTypes = {
-      {"float64", "FLOP/s", "float64", true, kFloat64, kFloat64, kComputeFloat64, kFloat64, 8, 8},
-      {"float32", "FLOP/s", "float32", false, kFloat32, kFloat32, kComputeFloat32, kFloat32, 4, 4},
-      {"tf32", "FLOP/s", "float32", true, kFloat32, kFloat32, kComputeTf32, kFloat32, 4, 4},
-      {"bfloat16", "FLOP/s", "float32", true, kBfloat16, kBfloat16, kComputeFloat32, kFloat32, 2, 2},
-      {"float16", "FLOP/s", "float32", true, kFloat16, kFloat16, kComputeFloat32, kFloat32, 2, 2},
-      {"float8", "FLOP/s", "float32", true, kFloat8, kBfloat16, kComputeFloat32, kFloat32, 1, 2},
-      {"int8", "OP/s", "int32", true, kInt8, kInt32, kComputeInt32, kInt32, 1, 4},
+      {"float64", true, kFloat64, kFloat64, kComputeFloat64, kFloat64, 8, 8},
+      {"float32", false, kFloat32, kFloat32, kComputeFloat32, kFloat32, 4, 4},
+      {"tf32", true, kFloat32, kFloat32, kComputeTf32, kFloat32, 4, 4},
+      {"bfloat16", true, kBfloat16, kBfloat16, kComputeFloat32, kFloat32, 2, 2},
+      {"float16", true, kFloat16, kFloat16, kComputeFloat32, kFloat32, 2, 2},
+      {"float8", true, kFloat8, kBfloat16, kComputeFloat32, kFloat32, 1, 2},
+      {"int8", true, kInt8, kInt32, kComputeInt32, kInt32, 1, 4},
   };
   return kTypes;
 }

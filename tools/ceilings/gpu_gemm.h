@@ -19,7 +19,7 @@ class GpuGemm {
   const std::string& why() const { return why_; }
 
   struct Type {
-    const char *precision, *unit, *accumulate;
+    const char* precision;
     bool tensor;
     int a, c, compute, scale;  // cudaDataType of A and B, of C and D; cublasComputeType_t; cudaDataType of alpha
     unsigned bytes, result_bytes;

@@ -48,6 +48,16 @@ Verdict kept_right(Gpu& gpu, const GpuBuffer& out, std::string_view kernel, std:
   return {false, cat(kernel, ": the words read make ", found, ", must make ", want)};
 }
 
+documents::Ceiling bandwidth(const std::string& level, const std::string& op) {
+  return {.id = cat(level, ".", op),
+          .kind = CeilingKind::Bandwidth,
+          .mode = CeilingMode::Sustained,
+          .level = level,
+          .op = op,
+          .data = "ones",
+          .unit = "B/s"};
+}
+
 // How the grid covers the arrays. With one tile per block, every pass is a launch; the others loop in the kernel.
 struct Shape {
   unsigned per_sm, threads;  // 0: one tile per block
@@ -72,7 +82,7 @@ Verdict GpuCeilings::stream_right(const StreamRow& row, const std::vector<GpuBuf
       const std::vector<std::uint32_t> known = known_words(words);
       gpu_.write(arrays[0].get(), known.data(), 4 * words);
       gpu_.fill(words_.get(), 0, kKept);
-      stream(row, arrays, blocks, 512, vectors, 1, near, 1);
+      stream(row, arrays, {blocks, 512}, vectors, 1, near);
       const Verdict v = kept_right(gpu_, words_, row.kernel, folded(known));
       // An odd number of passes, so that each vector counts once, and the ring wraps.
       if (!near && gpu_.has(kBulkRead)) {
@@ -85,7 +95,7 @@ Verdict GpuCeilings::stream_right(const StreamRow& row, const std::vector<GpuBuf
       continue;
     }
     gpu_.fill(arrays[0].get(), 0, words);
-    stream(row, arrays, blocks, 512, vectors, 1, near, 1);
+    stream(row, arrays, {blocks, 512}, vectors, 1, near);
     const std::vector<float> got = gpu_.read<float>(arrays[0].get(), words);
     for (std::size_t i = 0; i < got.size(); ++i)
       if (got[i] != want) return mismatch(cat(row.kernel, ": element ", i), got[i], want);
@@ -94,8 +104,8 @@ Verdict GpuCeilings::stream_right(const StreamRow& row, const std::vector<GpuBuf
 }
 
 // Seconds of `repeats` launches of `passes` passes each. Arrays: destination, then sources; a read has only a source.
-double GpuCeilings::stream(const StreamRow& row, const std::vector<GpuBuffer>& arrays, unsigned blocks,
-                           unsigned threads, std::size_t vectors, unsigned passes, bool near, unsigned repeats) {
+double GpuCeilings::stream(const StreamRow& row, const std::vector<GpuBuffer>& arrays, const Gpu::Launch& launch,
+                           std::size_t vectors, unsigned passes, bool near) {
   Arguments arguments(passes);
   for (const GpuBuffer& array : arrays) arguments.add(array);
   arguments.add(vectors);
@@ -103,7 +113,7 @@ double GpuCeilings::stream(const StreamRow& row, const std::vector<GpuBuffer>& a
   if (row.steps > 0) arguments.add(row.steps);
   if (std::string_view(row.op) == "read") arguments.add(words_);
   arguments.add(near ? 1U : 0U).add(clocks_);
-  return gpu_.time(row.kernel, {blocks, threads, 0, repeats}, arguments);
+  return gpu_.time(row.kernel, launch, arguments);
 }
 
 double GpuCeilings::bulk_read(DevicePointer array, unsigned blocks, std::size_t vectors, unsigned passes) {
@@ -140,16 +150,8 @@ void GpuCeilings::add_bulk_reads(Experiment& e, const std::shared_ptr<std::vecto
   }
 }
 
-Experiment GpuCeilings::start_bandwidth(const std::string& id, const char* level, const char* op) {
-  Experiment e = start(id, CeilingKind::Bandwidth, CeilingMode::Sustained, "B/s");
-  e.ceiling.level = level;
-  e.ceiling.op = op;
-  e.ceiling.data = "ones";
-  return e;
-}
-
 Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
-  Experiment e = start_bandwidth(cat("dram.", row.op), "dram", row.op);
+  Experiment e = start(bandwidth("dram", row.op));
   auto arrays = std::make_shared<std::vector<GpuBuffer>>();
   e.prepare = [this, row, arrays, each] {
     arrays->clear();
@@ -171,8 +173,8 @@ Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
                                   {"array_bytes", static_cast<std::int64_t>(vectors * 16)}},
                                  1, 16.0 * static_cast<double>(vectors) * row.moved, blocks,
                                  [this, row, arrays, blocks, shape, vectors, tiles](unsigned passes) {
-                                   return stream(row, *arrays, blocks, shape.threads, vectors, tiles ? 1 : passes,
-                                                 shape.near, tiles ? passes : 1);
+                                   return stream(row, *arrays, {blocks, shape.threads, 0, tiles ? passes : 1}, vectors,
+                                                 tiles ? 1 : passes, shape.near);
                                  }));
   }
   if (std::string_view(row.op) == "read") add_bulk_reads(e, arrays, each);
@@ -288,58 +290,55 @@ std::vector<lab::WorkingSetPoint> GpuCeilings::l2_sweep() {
 
 void GpuCeilings::add_caches(std::vector<Experiment>& list) {
   struct Row {
-    const char *kernel, *id, *level, *op;
+    std::string level, op;
     std::vector<CacheShape> shapes;
-    unsigned shared;
+    unsigned shared = 0;
   };
   const std::vector<CacheShape> inner = {{2, 256, 0}, {4, 256, 0}};
   const Row rows[] = {
-      {"l2_read", "l2.read", "l2", "read", l2_shapes(), 0},
-      {"l2_write", "l2.write", "l2", "write", l2_shapes(), 0},
-      {"l1_read", "l1.read", "l1", "read", inner, 0},
-      {"shared_read", "shared.read", "shared", "read", inner, 32768},
-      {"shared_write", "shared.write", "shared", "write", inner, 32768},
+      {"l2", "read", l2_shapes()},      {"l2", "write", l2_shapes()},      {"l1", "read", inner},
+      {"shared", "read", inner, 32768}, {"shared", "write", inner, 32768},
   };
-  for (const Row& row : rows) {
-    Experiment e = start_bandwidth(row.id, row.level, row.op);
+  for (const auto& [level, op, shapes, shared] : rows) {
+    Experiment e = start(bandwidth(level, op));
     if (!options_.wants(e.ceiling.id)) continue;
-    const std::string_view level = row.level;
+    const std::string kernel = cat(level, "_", op);
     auto memory = std::make_shared<GpuBuffer>();
     std::size_t bytes = level == "l1" ? std::size_t{sms()} * kMostBlocksPerSm * 32768 : std::size_t{1} << 20;
-    for (const CacheShape& shape : row.shapes) bytes = std::max(bytes, shape.bytes);
+    for (const CacheShape& shape : shapes) bytes = std::max(bytes, shape.bytes);
     e.prepare = [this, memory, bytes] {
       *memory = GpuBuffer(gpu_, bytes);
       gpu_.fill(memory->get(), 1, bytes / 4);
     };
     e.release = [memory] { *memory = GpuBuffer(); };
-    e.verify = [this, kernel = std::string(row.kernel), memory, bytes] {
+    e.verify = [this, kernel, memory, bytes] {
       const Verdict v = cache_right(kernel, memory->get());
       gpu_.fill(memory->get(), 1, bytes / 4);
       return v;
     };
-    for (const CacheShape& shape : row.shapes) {
-      base::Settings config = {{"blocks_per_sm", std::int64_t{shape.per_sm}}, {"threads", std::int64_t{shape.threads}}};
+    for (const CacheShape& shape : shapes) {
+      base::Settings config = grid_config(shape.per_sm, shape.threads);
       if (shape.bytes > 0) config["working_set_bytes"] = static_cast<std::int64_t>(shape.bytes);
-      const unsigned blocks = sms() * shape.per_sm;
-      e.candidates.push_back(paced(row.kernel, std::move(config), 500, double{kCacheBytes} * blocks * shape.threads,
-                                   blocks, [this, row, level, memory, shape, blocks](unsigned trips) {
-                                     Arguments arguments(trips);
-                                     level == "shared" ? arguments.add(1U) : arguments.add(*memory);
-                                     if (level == "l2") arguments.add(std::size_t{shape.bytes / 16});
-                                     std::string_view(row.kernel) == "l2_write" ? arguments.add(1U)
-                                                                                : arguments.add(words_);
-                                     arguments.add(clocks_);
-                                     return gpu_.time(row.kernel, {blocks, shape.threads, row.shared}, arguments);
-                                   }));
+      const Gpu::Launch launch = {sms() * shape.per_sm, shape.threads, shared};
+      const auto run = [this, kernel, memory, vectors = shape.bytes / 16, launch](unsigned trips) {
+        Arguments arguments(trips);
+        launch.shared_bytes > 0 ? arguments.add(1U) : arguments.add(*memory);
+        if (vectors > 0) arguments.add(vectors);
+        kernel == "l2_write" ? arguments.add(1U) : arguments.add(words_);
+        return gpu_.time(kernel, launch, arguments.add(clocks_));
+      };
+      const double work = double{kCacheBytes} * launch.blocks * launch.threads;
+      e.candidates.push_back(paced(kernel, std::move(config), 500, work, launch.blocks, run));
     }
     list.push_back(std::move(e));
   }
   for (const unsigned spread : {0U, 1U}) {
-    Experiment e =
-        start(spread ? "atomics.spread" : "atomics.one_word", CeilingKind::Compute, CeilingMode::Sustained, "1/s");
-    e.ceiling.op = "atomic_add";
-    e.ceiling.precision = "int32";
-    e.theory = nullptr;
+    Experiment e = start({.id = spread ? "atomics.spread" : "atomics.one_word",
+                          .kind = CeilingKind::Compute,
+                          .mode = CeilingMode::Sustained,
+                          .precision = "int32",
+                          .op = "atomic_add",
+                          .unit = "1/s"});
     if (!options_.wants(e.ceiling.id)) continue;
     e.verify = [this, spread] {
       constexpr unsigned kTrips = 5;
@@ -371,11 +370,10 @@ void GpuCeilings::add_host(std::vector<Experiment>& list) {
   };
   for (const Row& row : {Row{"pcie.to_device", "write", true, false}, Row{"pcie.to_host", "read", false, true},
                          Row{"pcie.both", "copy", true, true}}) {
-    Experiment e = start(row.id, CeilingKind::Bandwidth, CeilingMode::Sustained, "B/s");
-    e.ceiling.level = "pcie";
-    e.ceiling.op = row.op;
+    Experiment e = start(bandwidth("pcie", row.op));
+    e.ceiling.id = row.id;
+    e.ceiling.data = "";
     e.ceiling.units.reset();
-    e.theory = nullptr;
     if (!options_.wants(e.ceiling.id)) continue;
     struct Memory {
       GpuBuffer device;
@@ -426,13 +424,13 @@ void GpuCeilings::add_host(std::vector<Experiment>& list) {
     list.push_back(std::move(e));
   }
   for (const bool wait : {false, true}) {
-    Experiment e = start(wait ? "sync" : "launch", CeilingKind::Latency, CeilingMode::Sustained, "s");
-    e.ceiling.level = wait ? "sync" : "launch";
+    const std::string name = wait ? "sync" : "launch";
+    Experiment e =
+        start({.id = name, .kind = CeilingKind::Latency, .mode = CeilingMode::Sustained, .level = name, .unit = "s"});
     e.ceiling.units.reset();
-    e.theory = nullptr;
     if (!options_.wants(e.ceiling.id)) continue;
-    e.candidates.push_back({"empty", {{"launches", std::int64_t{wait ? 100 : 1000}}}, [this, wait](double) {
-                              const int launches = wait ? 100 : 1000;
+    const int launches = wait ? 100 : 1000;
+    e.candidates.push_back({"empty", {{"launches", std::int64_t{launches}}}, [this, wait, launches](double) {
                               gpu_.synchronize();
                               const double from = seconds_now();
                               for (int i = 0; i < launches; ++i) {
@@ -445,10 +443,6 @@ void GpuCeilings::add_host(std::vector<Experiment>& list) {
                             }});
     list.push_back(std::move(e));
   }
-}
-
-double GpuCeilings::shared_seconds(unsigned stride) {
-  return gpu_.time("shared_read", {sms() * 4, 256, 32768}, {20000U, stride, words_, clocks_});
 }
 
 }  // namespace pagoda::tools::ceilings

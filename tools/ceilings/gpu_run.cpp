@@ -21,12 +21,9 @@ GpuCeilings::GpuCeilings(Gpu& gpu, NvmlTrace& trace, const Options& options)
   words_ = GpuBuffer(gpu, std::size_t{sms()} * kMostBlocksPerSm * 256 * 32 * 8);
 }
 
-Experiment GpuCeilings::start(const std::string& id, CeilingKind kind, CeilingMode mode, const std::string& unit) {
+Experiment GpuCeilings::start(Ceiling ceiling) const {
   Experiment e;
-  e.ceiling.id = id;
-  e.ceiling.kind = kind;
-  e.ceiling.mode = mode;
-  e.ceiling.unit = unit;
+  e.ceiling = std::move(ceiling);
   e.ceiling.scope = "device";
   e.ceiling.units = gpu_.attributes().sms;
   e.theory = [this](Ceiling& c) { c.theory = lab::gpu_theory(gpu_.attributes(), c); };
@@ -53,8 +50,8 @@ Sample GpuCeilings::finish(double amount, double seconds, unsigned blocks) {
   return s;
 }
 
-Candidate GpuCeilings::paced(const char* kernel, base::Settings config, unsigned at_first, double work, unsigned blocks,
-                             std::function<double(unsigned)> run) {
+Candidate GpuCeilings::paced(const std::string& kernel, base::Settings config, unsigned at_first, double work,
+                             unsigned blocks, std::function<double(unsigned)> run) {
   return {kernel, std::move(config),
           [this, pace = Pace(), at_first, work, blocks, run = std::move(run)](double seconds) mutable {
             const unsigned trips = trips_for(pace, seconds, at_first);
@@ -64,8 +61,16 @@ Candidate GpuCeilings::paced(const char* kernel, base::Settings config, unsigned
           }};
 }
 
+Candidate GpuCeilings::looped(const std::string& kernel, unsigned blocks_per_sm, const Gpu::Launch& launch, double work,
+                              const Arguments& operands) {
+  return paced(kernel, grid_config(blocks_per_sm, launch.threads), 200, work * launch.blocks, launch.blocks,
+               [this, kernel, launch, operands](unsigned trips) {
+                 return gpu_.time(kernel, launch, {trips, operands, words_, clocks_});
+               });
+}
+
 unsigned GpuCeilings::trips_for(const Pace& pace, double seconds, unsigned at_first) const {
-  return fixed_trips_ ? *fixed_trips_ : pace.trips(seconds, at_first);
+  return fixed_trips_ ? *fixed_trips_ : static_cast<unsigned>(pace.trips(seconds, at_first));
 }
 
 // Products of the library, on random data: reported next to our own ceilings, never in place of them.
@@ -80,14 +85,16 @@ void GpuCeilings::add_products(std::vector<Experiment>& list) {
     return;
   }
   for (const GpuGemm::Type& type : GpuGemm::types()) {
-    Experiment e =
-        start(cat(type.precision, ".cublaslt.gemm"), CeilingKind::Compute, CeilingMode::Sustained, type.unit);
+    Experiment e = start({.id = cat(type.precision, ".cublaslt.gemm"),
+                          .kind = CeilingKind::Compute,
+                          .mode = CeilingMode::Sustained,
+                          .precision = type.precision,
+                          .unit_type = type.tensor ? "tensor" : "vector",
+                          .accumulate = accumulator_of(type.precision),
+                          .op = "gemm",
+                          .data = "uniform[-1,1]",
+                          .unit = unit_of(type.precision)});
     if (!options_.wants(e.ceiling.id)) continue;
-    e.ceiling.precision = type.precision;
-    e.ceiling.unit_type = type.tensor ? "tensor" : "vector";
-    e.ceiling.accumulate = type.accumulate;
-    e.ceiling.op = "gemm";
-    e.ceiling.data = "uniform[-1,1]";
     e.heats = type.tensor;
     const int n = std::string_view(type.precision).starts_with("float64") || !type.tensor ? 4096 : 8192;
     e.ceiling.config["n"] = std::int64_t{n};
@@ -134,8 +141,12 @@ std::vector<documents::CeilingCheck> GpuCeilings::controls() {
     for (int i = 0; i < 5; ++i) seconds.push_back(once());
     return base::median(seconds);
   };
-  const auto fma = [&](unsigned trips) { return middle([&] { return fma_seconds(trips); }); };
-  const auto shared = [&](unsigned stride) { return middle([&] { return shared_seconds(stride); }); };
+  const auto fma = [&](unsigned trips) {
+    return middle([&] { return gpu_.time("fma_f32", {sms() * 4, 256}, {trips, 0.0F, 0.0F, words_, clocks_}); });
+  };
+  const auto shared = [&](unsigned stride) {
+    return middle([&] { return gpu_.time("shared_read", {sms() * 4, 256, 32768}, {20000U, stride, words_, clocks_}); });
+  };
   fma(20000);  // raises the clock
   expect("twice the work takes twice the time", fma(40000) / fma(20000), 2, 0.02);
   // 16-byte loads are processed by quarter-warps: 8 lanes over 32 banks. Lanes 32 bytes apart conflict in pairs.

@@ -17,8 +17,6 @@
 
 namespace pagoda::tools::ceilings {
 
-struct Pace;
-
 struct StreamRow {
   const char *kernel, *op;
   int arrays, moved;  // arrays in memory; arrays of traffic per pass
@@ -64,10 +62,9 @@ class GpuCeilings {
   void add_host(std::vector<Experiment>& list);
   void add_products(std::vector<Experiment>& list);
   Experiment stream_experiment(const StreamRow& row, double each);
-  Experiment start_bandwidth(const std::string& id, const char* level, const char* op);
   double array_bytes() const;
-  double stream(const StreamRow& row, const std::vector<GpuBuffer>& arrays, unsigned blocks, unsigned threads,
-                std::size_t vectors, unsigned passes, bool near, unsigned repeats);
+  double stream(const StreamRow& row, const std::vector<GpuBuffer>& arrays, const Gpu::Launch& launch,
+                std::size_t vectors, unsigned passes, bool near);
   double bulk_read(DevicePointer array, unsigned blocks, std::size_t vectors, unsigned passes);
   void add_bulk_reads(Experiment& e, const std::shared_ptr<std::vector<GpuBuffer>>& arrays, double each);
   Verdict stream_right(const StreamRow& row, const std::vector<GpuBuffer>& arrays);
@@ -78,17 +75,19 @@ class GpuCeilings {
   std::vector<CacheShape> l2_shapes() const;
   unsigned sms() const { return gpu_.sms(); }
   Verdict cache_right(std::string_view kernel, DevicePointer memory);
-  double fma_seconds(unsigned trips);
-  double shared_seconds(unsigned stride);
   unsigned trips_for(const Pace& pace, double seconds, unsigned at_first) const;
   Sample watched(double amount, double seconds);
   Sample finish(double amount, double seconds, unsigned blocks);
   // A kernel that `run` launches for as many trips as fill the time, `at_first` before its rate is known; `run` returns
   // its seconds. `work` of a trip is that of all `blocks`.
-  Candidate paced(const char* kernel, base::Settings config, unsigned at_first, double work, unsigned blocks,
+  Candidate paced(const std::string& kernel, base::Settings config, unsigned at_first, double work, unsigned blocks,
                   std::function<double(unsigned trips)> run);
-  Experiment start(const std::string& id, documents::CeilingKind kind, documents::CeilingMode mode,
-                   const std::string& unit);
+  // The same of a kernel whose arguments are trips, `operands`, words_ and clocks_. `work` of a trip is that of a
+  // block.
+  Candidate looped(const std::string& kernel, unsigned blocks_per_sm, const Gpu::Launch& launch, double work,
+                   const Arguments& operands);
+  // An experiment on the whole device.
+  Experiment start(documents::Ceiling ceiling) const;
 
   Gpu& gpu_;
   NvmlTrace& trace_;

@@ -7,6 +7,7 @@
 // GPUs or wall clocks: the tests drive it with synthetic machines.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -27,6 +28,15 @@ struct Sample {
   double clock_hz = 0;  // 0: unknown
   double watts = 0;     // 0: unknown
   std::uint32_t disturbances = 0;
+};
+
+// Computes the trips of a loop that fill a given time, from the rate of the previous run.
+struct Pace {
+  double trips_per_second = 0;
+  std::uint64_t trips(double seconds, std::uint64_t at_first) const {
+    if (trips_per_second <= 0) return at_first;
+    return static_cast<std::uint64_t>(std::clamp(trips_per_second * seconds, 1.0, 4e9));
+  }
 };
 
 struct Candidate {

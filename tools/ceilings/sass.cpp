@@ -130,64 +130,26 @@ std::optional<CodeAudit> hot_loop(std::span<const unsigned char> cubin, int capa
   return best;
 }
 
-std::span<const SassClaim> sass_claims() {
-  static const std::array<SassClaim, 54> kClaims = {{
-      {"fma_f32", {"FFMA"}, 512, 8},
-      {"add_f32", {"FADD"}, 512, 8},
-      {"mul_f32", {"FMUL"}, 512, 8},
-      {"fma_f64", {"DFMA"}, 512, 8},
-      {"add_f64", {"DADD"}, 512, 8},
-      {"fma_f16", {"HFMA2"}, 512, 12},
-      {"add_f16", {"HFMA2", "HADD2"}, 512, 12},
-      {"fma_bf16", {"HFMA2"}, 512, 12},
-      {"imad_i32", {"IMAD"}, 512, 8},
-      {"dp4a_i8", {"IDP"}, 512, 8},
-      {"special_f32", {"MUFU"}, 128, 8},
-      {"mma_f16", {"HMMA"}, 64, 4},
-      {"mma_bf16", {"HMMA"}, 64, 4},
-      {"mma_tf32", {"HMMA"}, 64, 4},
-      {"mma_i8", {"IMMA"}, 64, 4},
-      {"mma_fp8", {"QMMA"}, 64, 68},
-      {"mma_f64", {"DMMA"}, 32, 4, 256},
-      {"wgmma_f16", {"HGMMA"}, 32, 200},
-      {"wgmma_bf16", {"HGMMA"}, 32, 200},
-      {"wgmma_tf32", {"HGMMA"}, 32, 200},
-      {"wgmma_fp8", {"QGMMA"}, 32, 200},
-      {"wgmma_i8", {"IGMMA"}, 32, 200},
-      {"tcgen05_f16", {"UTCHMMA"}, 32, 80},
-      {"tcgen05_bf16", {"UTCHMMA"}, 32, 80},
-      {"tcgen05_tf32", {"UTCHMMA"}, 32, 80},
-      {"tcgen05_fp8", {"UTCQMMA"}, 32, 80},
-      {"tcgen05_i8", {"UTCIMMA"}, 32, 80},
-      {"tcgen05_mxfp8", {"UTCQMMA"}, 32, 80},
-      {"tcgen05_mxfp4", {"UTCOMMA"}, 32, 80},
-      {"tcgen05_nvfp4", {"UTCOMMA"}, 32, 80},
-      {"tcgen05_pair_f16", {"UTCHMMA"}, 32, 80},
-      {"tcgen05_pair_bf16", {"UTCHMMA"}, 32, 80},
-      {"tcgen05_pair_tf32", {"UTCHMMA"}, 32, 80},
-      {"tcgen05_pair_fp8", {"UTCQMMA"}, 32, 80},
-      {"tcgen05_pair_i8", {"UTCIMMA"}, 32, 80},
-      {"tcgen05_pair_mxfp8", {"UTCQMMA"}, 32, 80},
-      {"tcgen05_pair_mxfp4", {"UTCOMMA"}, 32, 80},
-      {"tcgen05_pair_nvfp4", {"UTCOMMA"}, 32, 80},
-      {"tcgen05_pair_mxfp4_long", {"UTCOMMA"}, 32, 80},
-      {"tcgen05_pair_nvfp4_long", {"UTCOMMA"}, 32, 80},
-      {"hbm_read", {"LDG"}, 4, 40},
-      {"hbm_read_bulk", {"LDS", "UBLKCP"}, 5, 90},
-      {"hbm_write", {"STG"}, 4, 60},
-      {"hbm_copy", {"LDG", "STG"}, 8, 60},
-      {"hbm_scale", {"LDG", "STG"}, 8, 90},
-      {"hbm_add", {"LDG", "STG"}, 12, 90},
-      {"hbm_triad", {"LDG", "STG"}, 12, 90},
-      {"intensity", {"FFMA"}, 112, 64},  // unrolled by four steps of 16 words, plus up to three remaining steps
-      {"l2_read", {"LDG"}, 8, 90},
-      {"l2_write", {"STG"}, 8, 110},
-      {"l1_read", {"LDG"}, 8, 40},
-      {"shared_read", {"LDS"}, 8, 40},
-      {"shared_write", {"STS"}, 8, 40},
-      {"atomics", {"RED"}, 8, 20},
-  }};
-  return kClaims;
+std::vector<SassClaim> sass_claims() {
+  std::vector<SassClaim> claims = arithmetic_claims();
+  claims.insert(claims.end(), {
+                                  {"hbm_read", {"LDG"}, 4, 40},
+                                  {"hbm_read_bulk", {"LDS", "UBLKCP"}, 5, 90},
+                                  {"hbm_write", {"STG"}, 4, 60},
+                                  {"hbm_copy", {"LDG", "STG"}, 8, 60},
+                                  {"hbm_scale", {"LDG", "STG"}, 8, 90},
+                                  {"hbm_add", {"LDG", "STG"}, 12, 90},
+                                  {"hbm_triad", {"LDG", "STG"}, 12, 90},
+                                  // Unrolled by four steps of 16 words, plus up to three remaining steps.
+                                  {"intensity", {"FFMA"}, 112, 64},
+                                  {"l2_read", {"LDG"}, 8, 90},
+                                  {"l2_write", {"STG"}, 8, 110},
+                                  {"l1_read", {"LDG"}, 8, 40},
+                                  {"shared_read", {"LDS"}, 8, 40},
+                                  {"shared_write", {"STS"}, 8, 40},
+                                  {"atomics", {"RED"}, 8, 20},
+                              });
+  return claims;
 }
 
 std::string objection(std::span<const unsigned char> cubin, const SassClaim& claim, int capability) {

@@ -57,40 +57,40 @@ struct CeilingTheory {
 };
 
 struct Ceiling {
-  std::string id;  // unique together with mode: "float64.avx512.fma.all", "hbm.triad"
+  std::string id = {};  // unique together with mode: "float64.avx512.fma.all", "hbm.triad"
   CeilingKind kind = CeilingKind::Compute;
   CeilingMode mode = CeilingMode::Burst;
-  std::string level;       // bandwidth: "dram", "l3", "l2", "l1", "shared", "pcie", …
-  std::string precision;   // compute: "float64", "int8", … as in device.h
-  std::string unit_type;   // compute: "vector", "tensor", "scalar", "special"
-  std::string accumulate;  // format of the accumulator, where it matters
-  std::string op;          // "fma", "add", "load", "triad", …
-  std::string scope;       // "device", "core", "node0", …: the part of the machine it covers
-  std::string data;        // the values of the operands: "zeros", "uniform[-1,1]", …
-  std::string unit;        // "FLOP/s", "OP/s", "B/s", "s", "J/FLOP", "J/B", "W"
+  std::string level = {};       // bandwidth: "dram", "l3", "l2", "l1", "shared", "pcie", …
+  std::string precision = {};   // compute: "float64", "int8", … as in device.h
+  std::string unit_type = {};   // compute: "vector", "tensor", "scalar", "special"
+  std::string accumulate = {};  // format of the accumulator, where it matters
+  std::string op = {};          // "fma", "add", "load", "triad", …
+  std::string scope = {};       // "device", "core", "node0", …: the part of the machine it covers
+  std::string data = {};        // the values of the operands: "zeros", "uniform[-1,1]", …
+  std::string unit = {};        // "FLOP/s", "OP/s", "B/s", "s", "J/FLOP", "J/B", "W"
 
-  std::optional<double> value;  // median of the best configuration, over samples that were not used to choose it
-  std::optional<double> median, p5, p95, min, max;
-  std::optional<std::array<double, 2>> ci95;  // of the median
-  std::int64_t n = 0;                         // samples behind these
-  std::int64_t dropped = 0;                   // samples discarded as disturbed
+  std::optional<double> value = {};  // median of the best configuration, over samples that were not used to choose it
+  std::optional<double> median = {}, p5 = {}, p95 = {}, min = {}, max = {};
+  std::optional<std::array<double, 2>> ci95 = {};  // of the median
+  std::int64_t n = 0;                              // samples behind these
+  std::int64_t dropped = 0;                        // samples discarded as disturbed
   bool converged = false;
   bool contended = false;  // p95 / median > 1.03: some samples were much faster than the median
 
-  std::optional<double> clock_hz;        // while it ran
-  std::optional<double> per_clock_unit;  // FLOP, OP or B per clock and SM or core
-  std::optional<double> units;           // SMs or cores that took part
-  std::optional<double> watts;
-  std::vector<std::string> throttle;  // observed reasons: "sw_power_cap", "hw_slowdown", …
-  CeilingTheory theory;
+  std::optional<double> clock_hz = {};        // while it ran
+  std::optional<double> per_clock_unit = {};  // FLOP, OP or B per clock and SM or core
+  std::optional<double> units = {};           // SMs or cores that took part
+  std::optional<double> watts = {};
+  std::vector<std::string> throttle = {};  // observed reasons: "sw_power_cap", "hw_slowdown", …
+  CeilingTheory theory = {};
 
-  std::string kernel;
-  base::Settings config;
-  base::Settings code;      // the hot loop as embedded: instruction → count, and "sha256"
-  base::Settings counters;  // what the hardware counted over what was credited
+  std::string kernel = {};
+  base::Settings config = {};
+  base::Settings code = {};      // the hot loop as embedded: instruction → count, and "sha256"
+  base::Settings counters = {};  // what the hardware counted over what was credited
   CeilingStatus status = CeilingStatus::Ok;
   bool pending = false;  // the run ended before measuring it; a resumed run will
-  std::string note;
+  std::string note = {};
 
   // value / theory in percent; empty if either is unknown.
   std::optional<double> percent(const std::optional<double>& of) const;
