@@ -1,17 +1,14 @@
-// Common to all kernels: the clocks that each block records, and operands that are zeros, random or known.
+// Common to all kernels: reading clocks and waiting for barriers.
 #pragma once
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <stdint.h>
 
-// SM cycles and nanoseconds at the start and end of a block: their ratio is the actual clock frequency while the kernel
-// ran, independent of NVML.
-struct Clocks {
-  unsigned long long cycles[2], nanoseconds[2];
-};
-// In larger grids, only the first blocks are recorded.
-enum : unsigned { kMostRecords = 4096 };  // not a constexpr variable: NVRTC would put one into the module
+#include "shared.h"
+
+using namespace kernels;
+
+#define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
 
 __device__ __forceinline__ unsigned long long nanoseconds_now() {
   unsigned long long t;
@@ -40,15 +37,14 @@ __device__ __forceinline__ void stop(Clocks* clocks) {
   }
 }
 
-// Operand fills: zeros draw little power, random data as much as an application; ones and patterns give known results.
-enum Fill { kZeros = 0, kRandom = 1, kOnes = 2, kPattern = 3 };
-
-__device__ __forceinline__ uint32_t hash(uint32_t x) {
-  x ^= x >> 16;
-  x *= 0x7feb352dU;
-  x ^= x >> 15;
-  x *= 0x846ca68bU;
-  return x ^ (x >> 16);
+// Spins until the phase of a barrier in shared memory with this parity has completed.
+__device__ __forceinline__ void wait(uint32_t barrier, uint32_t parity) {
+  asm volatile(
+      "{ .reg .pred done;\n"
+      "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra again; }" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
 }
 
 // Uniform in [-1, 1].

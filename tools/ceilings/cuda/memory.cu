@@ -10,23 +10,18 @@ __device__ __forceinline__ void mix(uint4& sum, const uint4& x) {
 
 __device__ __forceinline__ unsigned folded(const uint4& sum) { return sum.x ^ sum.y ^ sum.z ^ sum.w; }
 
-__device__ __forceinline__ uint4 load_l2(const uint4* p) {
-  uint4 v;
-  asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
-  return v;
-}
-
-__device__ __forceinline__ uint4 load_l1(const uint4* p) {
-  uint4 v;
-  asm volatile("ld.global.ca.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
-  return v;
-}
-
-__device__ __forceinline__ uint4 load_stream(const uint4* p) {
-  uint4 v;
-  asm volatile("ld.global.cs.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
-  return v;
-}
+#define LOAD(name, ADDRESS, CONSTRAINT, INSTRUCTION)          \
+  __device__ __forceinline__ uint4 name(ADDRESS p) {          \
+    uint4 v;                                                  \
+    asm volatile(INSTRUCTION ".v4.u32 {%0,%1,%2,%3}, [%4];"   \
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) \
+                 : CONSTRAINT(p));                            \
+    return v;                                                 \
+  }
+LOAD(load_l1, const uint4*, "l", "ld.global.ca")
+LOAD(load_l2, const uint4*, "l", "ld.global.cg")
+LOAD(load_stream, const uint4*, "l", "ld.global.cs")
+LOAD(load_shared, unsigned, "r", "ld.shared")
 
 __device__ __forceinline__ void store_stream(uint4* p, const uint4& v) {
   asm volatile("st.global.cs.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
@@ -59,15 +54,15 @@ __device__ __forceinline__ void keep(unsigned* out, const uint4& sum) {
   const size_t first = blockIdx.x * (size_t)blockDim.x * (near ? 4 : 1) + threadIdx.x;                            \
   _Pragma("unroll 1") for (unsigned trip = 0; trip < trips; ++trip)                                               \
       _Pragma("unroll 1") for (size_t i = first; i < n; i += 4 * grid)
-#define STREAM(name, PARAMS, BODY)                                \
-  extern "C" __global__ void __launch_bounds__(512) name PARAMS { \
-    start(clocks);                                                \
-    EVERY_VECTOR BODY stop(clocks);                               \
+#define STREAM(name, PARAMS, BODY)  \
+  KERNEL(512) name PARAMS {         \
+    start(clocks);                  \
+    EVERY_VECTOR BODY stop(clocks); \
   }
 #define FOUR _Pragma("unroll") for (int k = 0; k < 4; ++k)
+#define EIGHT _Pragma("unroll") for (int k = 0; k < 8; ++k)
 
-extern "C" __global__ void __launch_bounds__(512) hbm_read(unsigned trips, const uint4* b, size_t n, unsigned* out,
-                                                           unsigned near, Clocks* clocks) {
+KERNEL(512) hbm_read(unsigned trips, const uint4* b, size_t n, unsigned* out, unsigned near, Clocks* clocks) {
   start(clocks);
   uint4 sum = make_uint4(0, 0, 0, 0);
   EVERY_VECTOR {
@@ -93,8 +88,7 @@ __device__ __forceinline__ void request_piece(unsigned pool, unsigned number, co
                : "memory");
 }
 
-extern "C" __global__ void __launch_bounds__(256) hbm_read_bulk(unsigned trips, const uint4* b, size_t n, unsigned* out,
-                                                                unsigned near, Clocks* clocks) {
+KERNEL(256) hbm_read_bulk(unsigned trips, const uint4* b, size_t n, unsigned* out, unsigned near, Clocks* clocks) {
   extern __shared__ uint4 pool[];
   const unsigned base = (unsigned)__cvta_generic_to_shared(pool);
   const unsigned each = (unsigned)(n / kPieceVectors / gridDim.x), all = each * trips;
@@ -124,22 +118,10 @@ extern "C" __global__ void __launch_bounds__(256) hbm_read_bulk(unsigned trips, 
 #pragma unroll 1
   for (unsigned number = 0; number < all; ++number) {
     const unsigned place = number % kPieces;
-    if (threadIdx.x == 0)
-      asm volatile(
-          "{ .reg .pred done;\n"
-          "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-          "@!done bra again; }" ::"r"(base + kPieces * kPieceBytes + 8 * place),
-          "r"(number / kPieces & 1)
-          : "memory");
+    if (threadIdx.x == 0) wait(base + kPieces * kPieceBytes + 8 * place, number / kPieces & 1);
     __syncthreads();
     uint4 v[4];
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const unsigned at = base + place * kPieceBytes + 16 * (threadIdx.x + 256 * k);
-      asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
-                   : "=r"(v[k].x), "=r"(v[k].y), "=r"(v[k].z), "=r"(v[k].w)
-                   : "r"(at));
-    }
+    FOUR v[k] = load_shared(base + place * kPieceBytes + 16 * (threadIdx.x + 256 * k));
     FOUR mix(sum, v[k]);
     __syncthreads();
     if (threadIdx.x == 0 && number + kPieces < all) request(number + kPieces);
@@ -205,32 +187,26 @@ STREAM(intensity, (unsigned trips, uint4* a, const uint4* b, size_t n, unsigned 
   start(clocks);                                                                                      \
   _Pragma("unroll 1") for (unsigned trip = 0; trip < trips; ++trip, i = i + step < n ? i + step : i + step - n)
 
-extern "C" __global__ void __launch_bounds__(512) l2_read(unsigned trips, const uint4* b, size_t n, unsigned* out,
-                                                          Clocks* clocks) {
+KERNEL(512) l2_read(unsigned trips, const uint4* b, size_t n, unsigned* out, Clocks* clocks) {
   uint4 sum = make_uint4(0, 0, 0, 0);
   OWN_VECTORS {
     uint4 v[8];
-#pragma unroll
-    for (int k = 0; k < 8; ++k) v[k] = load_l2(b + i + k * (size_t)blockDim.x);
-#pragma unroll
-    for (int k = 0; k < 8; ++k) mix(sum, v[k]);
+    EIGHT v[k] = load_l2(b + i + k * (size_t)blockDim.x);
+    EIGHT mix(sum, v[k]);
   }
   stop(clocks);
   keep(out, sum);
 }
-extern "C" __global__ void __launch_bounds__(512) l2_write(unsigned trips, uint4* a, size_t n, unsigned value,
-                                                           Clocks* clocks) {
+KERNEL(512) l2_write(unsigned trips, uint4* a, size_t n, unsigned value, Clocks* clocks) {
   OWN_VECTORS {
-#pragma unroll
-    for (int k = 0; k < 8; ++k) a[i + k * (size_t)blockDim.x] = make_uint4(value, value, value, value);
+    EIGHT a[i + k * (size_t)blockDim.x] = make_uint4(value, value, value, value);
   }
   stop(clocks);
 }
 
 // A private piece of 32 KiB per block of 256 threads, small enough for its L1. The address changes with the trip, so
 // that no load can be hoisted out of the loop or merged with another.
-extern "C" __global__ void __launch_bounds__(256) l1_read(unsigned trips, const uint4* b, unsigned* out,
-                                                          Clocks* clocks) {
+KERNEL(256) l1_read(unsigned trips, const uint4* b, unsigned* out, Clocks* clocks) {
   const uint4* mine = b + blockIdx.x * (size_t)2048;
   uint4 sum = make_uint4(0, 0, 0, 0);
   start(clocks);
@@ -238,24 +214,15 @@ extern "C" __global__ void __launch_bounds__(256) l1_read(unsigned trips, const 
   for (unsigned trip = 0; trip < trips; ++trip) {
     const uint4* at = mine + ((threadIdx.x + 32 * trip) & 255);
     uint4 v[8];
-#pragma unroll
-    for (int k = 0; k < 8; ++k) v[k] = load_l1(at + 256 * k);
-#pragma unroll
-    for (int k = 0; k < 8; ++k) mix(sum, v[k]);
+    EIGHT v[k] = load_l1(at + 256 * k);
+    EIGHT mix(sum, v[k]);
   }
   stop(clocks);
   keep(out, sum);
 }
 
-__device__ __forceinline__ uint4 load_shared(unsigned address) {
-  uint4 v;
-  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address));
-  return v;
-}
-
 // The same from 32 KiB of shared memory. A `stride` of 1 has no bank conflicts; larger ones are the conflict control.
-extern "C" __global__ void __launch_bounds__(256) shared_read(unsigned trips, unsigned stride, unsigned* out,
-                                                              Clocks* clocks) {
+KERNEL(256) shared_read(unsigned trips, unsigned stride, unsigned* out, Clocks* clocks) {
   extern __shared__ uint4 pool[];
   for (int k = 0; k < 8; ++k) pool[threadIdx.x + 256 * k] = make_uint4(hash(threadIdx.x + 256 * k), 1, 2, k);
   __syncthreads();
@@ -266,26 +233,21 @@ extern "C" __global__ void __launch_bounds__(256) shared_read(unsigned trips, un
   for (unsigned trip = 0; trip < trips; ++trip) {
     const unsigned at = base + 16 * ((threadIdx.x * stride + 32 * trip) & 255);
     uint4 v[8];
-#pragma unroll
-    for (int k = 0; k < 8; ++k) v[k] = load_shared(at + 4096 * k);
-#pragma unroll
-    for (int k = 0; k < 8; ++k) mix(sum, v[k]);
+    EIGHT v[k] = load_shared(at + 4096 * k);
+    EIGHT mix(sum, v[k]);
   }
   stop(clocks);
   keep(out, sum);
 }
 // Each trip, a different warp writes a given address. Their order is undefined, so all write the same value there.
-extern "C" __global__ void __launch_bounds__(256) shared_write(unsigned trips, unsigned value, unsigned* out,
-                                                               Clocks* clocks) {
+KERNEL(256) shared_write(unsigned trips, unsigned value, unsigned* out, Clocks* clocks) {
   extern __shared__ uint4 pool[];
   const unsigned base = (unsigned)__cvta_generic_to_shared(pool), mine = value + threadIdx.x % 32;
   start(clocks);
 #pragma unroll 1
   for (unsigned trip = 0; trip < trips; ++trip) {
     const unsigned at = base + 16 * ((threadIdx.x + 32 * trip) & 255);
-#pragma unroll
-    for (int k = 0; k < 8; ++k)
-      asm volatile("st.shared.v4.u32 [%0], {%1,%1,%1,%1};" ::"r"(at + 4096 * k), "r"(mine) : "memory");
+    EIGHT asm volatile("st.shared.v4.u32 [%0], {%1,%1,%1,%1};" ::"r"(at + 4096 * k), "r"(mine) : "memory");
   }
   stop(clocks);
   // One word of each of the eight ranges, hashed with its position.
@@ -293,13 +255,11 @@ extern "C" __global__ void __launch_bounds__(256) shared_write(unsigned trips, u
 }
 
 // Additions to one word (`spread` 0) or to one word per thread; 8 per trip.
-extern "C" __global__ void __launch_bounds__(256) atomics(unsigned trips, unsigned* words, unsigned spread,
-                                                          Clocks* clocks) {
+KERNEL(256) atomics(unsigned trips, unsigned* words, unsigned spread, Clocks* clocks) {
   unsigned* mine = words + (spread ? blockIdx.x * blockDim.x + threadIdx.x : 0);
   start(clocks);
 #pragma unroll 1
   for (unsigned trip = 0; trip < trips; ++trip)
-#pragma unroll
-    for (int k = 0; k < 8; ++k) asm volatile("red.global.add.u32 [%0], 1;" ::"l"(mine) : "memory");
+    EIGHT asm volatile("red.global.add.u32 [%0], 1;" ::"l"(mine) : "memory");
   stop(clocks);
 }

@@ -9,16 +9,6 @@ using namespace tcgen05;
 
 __device__ __forceinline__ uint32_t shared_address(const void* p) { return (uint32_t)__cvta_generic_to_shared(p); }
 
-// Spins until the phase of a barrier with this parity has completed.
-__device__ __forceinline__ void wait(uint32_t barrier, uint32_t parity) {
-  asm volatile(
-      "{ .reg .pred done;\n"
-      "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra again; }" ::"r"(barrier),
-      "r"(parity)
-      : "memory");
-}
-
 // True in one thread of a warp, in a form in which the compiler recognises a single thread.
 __device__ __forceinline__ bool elected() {
   uint32_t chosen;
@@ -29,26 +19,33 @@ __device__ __forceinline__ bool elected() {
 // A single block, or two of a cluster: rank, synchronisation, and the instructions whose text names the group. `rank`
 // is the block's number in its pair; the first block issues. `finish` signals a barrier of every block when all
 // products issued so far are done.
-struct Single {
-  static constexpr int kBlocks = 1;
+#define GROUP(blocks)                                                                                             \
+  struct GroupOf##blocks {                                                                                        \
+    static constexpr int kBlocks = blocks;                                                                        \
+    static __device__ void allocate(uint32_t to) {                                                                \
+      asm volatile("tcgen05.alloc.cta_group::" #blocks ".sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(to),       \
+                   "n"(kColumns)                                                                                  \
+                   : "memory");                                                                                   \
+      asm volatile("tcgen05.relinquish_alloc_permit.cta_group::" #blocks ".sync.aligned;" ::: "memory");          \
+    }                                                                                                             \
+    static __device__ void release(uint32_t tensor) {                                                             \
+      asm volatile("tcgen05.dealloc.cta_group::" #blocks ".sync.aligned.b32 %0, %1;" ::"r"(tensor), "n"(kColumns) \
+                   : "memory");                                                                                   \
+    }                                                                                                             \
+    static __device__ void commit(uint32_t barrier) {                                                             \
+      asm volatile("tcgen05.commit.cta_group::" #blocks                                                           \
+                   ".mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier)                              \
+                   : "memory");                                                                                   \
+    }                                                                                                             \
+  };
+GROUP(1)
+GROUP(2)
+struct Single : GroupOf1 {
   static __device__ uint32_t rank() { return 0; }
   static __device__ void meet() { __syncthreads(); }
-  static __device__ void allocate(uint32_t to) {
-    asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(to), "n"(kColumns)
-                 : "memory");
-    asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;" ::: "memory");
-  }
-  static __device__ void release(uint32_t tensor) {
-    asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(tensor), "n"(kColumns) : "memory");
-  }
-  static __device__ void commit(uint32_t barrier) {
-    asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier)
-                 : "memory");
-  }
   static __device__ void finish(uint32_t barrier) { commit(barrier); }
 };
-struct Pair {
-  static constexpr int kBlocks = 2;
+struct Pair : GroupOf2 {
   static __device__ uint32_t rank() {
     uint32_t r;
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
@@ -57,18 +54,6 @@ struct Pair {
   static __device__ void meet() {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-  }
-  static __device__ void allocate(uint32_t to) {
-    asm volatile("tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(to), "n"(kColumns)
-                 : "memory");
-    asm volatile("tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;" ::: "memory");
-  }
-  static __device__ void release(uint32_t tensor) {
-    asm volatile("tcgen05.dealloc.cta_group::2.sync.aligned.b32 %0, %1;" ::"r"(tensor), "n"(kColumns) : "memory");
-  }
-  static __device__ void commit(uint32_t barrier) {
-    asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier)
-                 : "memory");
   }
   static __device__ void finish(uint32_t barrier) {
     asm volatile(

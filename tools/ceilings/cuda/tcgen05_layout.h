@@ -2,13 +2,7 @@
 // which results are checked. Facts of the instruction set are from the PTX ISA, sections on tcgen05.
 #pragma once
 
-#include <stdint.h>
-
-#ifdef __CUDACC__
-#define PAGODA_BOTH __host__ __device__
-#else
-#define PAGODA_BOTH
-#endif
+#include "shared.h"
 
 namespace tcgen05 {
 

@@ -29,7 +29,7 @@ __device__ __forceinline__ uint32_t pack_e4m3(int fill, uint32_t seed) {
 }
 
 #define MMA(name, ACC, CONSTRAINT, REGS_A, REGS_B, PACK, INSTRUCTION, OPERANDS)                        \
-  extern "C" __global__ void __launch_bounds__(256) name(unsigned trips, int fill, ACC* out, Clocks* clocks) { \
+  KERNEL(256) name(unsigned trips, int fill, ACC* out, Clocks* clocks) {                               \
     uint32_t a[REGS_A], b[REGS_B];                                                                     \
     _Pragma("unroll") for (int i = 0; i < REGS_A; ++i) a[i] = PACK(fill, threadIdx.x * 16 + i);        \
     _Pragma("unroll") for (int i = 0; i < REGS_B; ++i) b[i] = PACK(fill, threadIdx.x * 16 + 8 + i);    \
@@ -69,7 +69,7 @@ MMA(mma_fp8, float, "f", 4, 2, pack_e4m3, "mma.sync.aligned.m16n8k32.row.col.f32
 __device__ __forceinline__ double pack_f64(int fill, uint32_t seed) {
   return fill == kZeros ? 0.0 : fill == kOnes ? 1.0 : (double)uniform(seed);
 }
-extern "C" __global__ void __launch_bounds__(256) mma_f64(unsigned trips, int fill, double* out, Clocks* clocks) {
+KERNEL(256) mma_f64(unsigned trips, int fill, double* out, Clocks* clocks) {
 #if __CUDA_ARCH__ >= 900
   constexpr int kA = 8, kB = 4, kD = 4;
 #else

@@ -6,7 +6,6 @@
 
 // Patterns of small integers with a known product: rows of A contain (row % 3) - 1, rows of B row % 4. In the first of
 // two stages, A is multiplied by kEven for even products, to detect a product that reads another product's operands.
-constexpr int kEven = 2;
 __device__ __forceinline__ int pattern(bool of_a, int row) { return of_a ? row % 3 - 1 : row % 4; }
 
 // `of` encodes a number, in every element if T has several; `random` returns one in [-1, 1], or any finite code.

@@ -4,23 +4,23 @@
 
 // Starting values depend on the thread (FLOAT_START: 0 if a is 0) and every result is stored, so nothing can be
 // dropped. Results are compared with the same steps on the host.
-#define CHAINS_OF(count, name, T, START, STEP)                                                                 \
-  extern "C" __global__ void __launch_bounds__(256) name(unsigned trips, T a, T b, T* out, Clocks* clocks) { \
+#define CHAINS_OF(count, instructions, name, T, START, STEP, RESULT)                                         \
+  KERNEL(256) name(unsigned trips, T a, T b, T* out, Clocks* clocks) {                                       \
     T x[count];                                                                                              \
     _Pragma("unroll") for (int i = 0; i < count; ++i) x[i] = START;                                          \
     start(clocks);                                                                                           \
     _Pragma("unroll 1") for (unsigned trip = 0; trip < trips; ++trip) {                                      \
-      _Pragma("unroll") for (int step = 0; step < 512 / count; ++step)                                       \
+      _Pragma("unroll") for (int step = 0; step < instructions / count; ++step)                              \
           _Pragma("unroll") for (int i = 0; i < count; ++i) x[i] = STEP;                                     \
     }                                                                                                        \
     stop(clocks);                                                                                            \
     _Pragma("unroll") for (int i = 0; i < count; ++i)                                                        \
-        out[(blockIdx.x * count + i) * (size_t)blockDim.x + threadIdx.x] = x[i];                             \
+        out[(blockIdx.x * count + i) * (size_t)blockDim.x + threadIdx.x] = RESULT;                           \
   }
-#define CHAINS(name, T, START, STEP) CHAINS_OF(8, name, T, START, STEP)
+#define CHAINS(name, T, START, STEP) CHAINS_OF(8, 512, name, T, START, STEP, x[i])
 // Pairs of halves: with 8 chains, the compiler orders the two kinds of instruction, which run on different halves of the
 // unit, so that some follow their own kind; an H200 then reaches 87 % of the rate.
-#define HALF_CHAINS(name, T, START, STEP) CHAINS_OF(16, name, T, START, STEP)
+#define HALF_CHAINS(name, T, START, STEP) CHAINS_OF(16, 512, name, T, START, STEP, x[i])
 
 // As an instruction: the compiler of CUDA 13 takes half a minute to find that 64 nested polynomials do not simplify.
 __device__ __forceinline__ int multiply_add(int x, int a, int b) {
@@ -49,23 +49,7 @@ __device__ __forceinline__ float exp2_of_negative(float x) {
   asm volatile("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(-x));
   return y;
 }
-extern "C" __global__ void __launch_bounds__(256) special_f32(unsigned trips, float a, float b, float* out,
-                                                              Clocks* clocks) {
-  float x[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i) x[i] = a + 0.125F * i;
-  start(clocks);
-#pragma unroll 1
-  for (unsigned trip = 0; trip < trips; ++trip) {
-#pragma unroll
-    for (int step = 0; step < 16; ++step)
-#pragma unroll
-      for (int i = 0; i < 8; ++i) x[i] = exp2_of_negative(x[i]);
-  }
-  stop(clocks);
-#pragma unroll
-  for (int i = 0; i < 8; ++i) out[(blockIdx.x * 8 + i) * (size_t)blockDim.x + threadIdx.x] = x[i] + b;
-}
+CHAINS_OF(8, 128, special_f32, float, a + 0.125F * i, exp2_of_negative(x[i]), x[i] + b)
 
 extern "C" __global__ void empty() {}
 
