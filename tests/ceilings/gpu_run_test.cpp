@@ -10,7 +10,6 @@
 #include <set>
 
 #include "cuda/tcgen05_layout.h"
-#include "gpu_arguments.h"
 #include "gpu_blobs.h"
 #include "gpu_counters.h"
 #include "gpu_run.h"

@@ -4,7 +4,6 @@
 #include <span>
 
 #include "cuda/tcgen05_layout.h"
-#include "gpu_arguments.h"
 #include "gpu_blobs.h"
 #include "gpu_run.h"
 #include "run_checks.h"

@@ -1,13 +1,11 @@
 // The part of cuBLASLt's C API needed for a plain product. Numbers are those of cublasLt.h and library_types.h, which
 // have been part of its ABI since version 11.
-#include "gpu_gemm.h"
-
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 
-#include "gpu_arguments.h"
+#include "gpu_run.h"
 #include "run_checks.h"
 
 namespace pagoda::tools::ceilings {
@@ -88,60 +86,55 @@ double decode(int type, const char* from) {
 }  // namespace
 
 struct GpuGemm::State {
-  Handle handle = nullptr;
-  int (*create)(Handle*) = nullptr;
-  int (*destroy)(Handle) = nullptr;
-  int (*create_operation)(Handle*, int, int) = nullptr;
-  int (*set_operation)(Handle, int, const void*, std::size_t) = nullptr;
-  int (*create_layout)(Handle*, int, std::uint64_t, std::uint64_t, std::int64_t) = nullptr;
-  int (*create_preference)(Handle*) = nullptr;
-  int (*set_preference)(Handle, int, const void*, std::size_t) = nullptr;
-  int (*propose)(Handle, Handle, Handle, Handle, Handle, Handle, Handle, int, Proposal*, int*) = nullptr;
-  int (*multiply)(Handle, Handle, const void*, const void*, Handle, const void*, Handle, const void*, const void*,
-                  Handle, void*, Handle, const Algorithm*, void*, std::size_t, void*) = nullptr;
+  DynamicLibrary library{cublaslt_places()};
+  CudaFunction<Handle*> create{library, "cublasLtCreate"};
+  CudaFunction<Handle> destroy{library, "cublasLtDestroy"};
+  CudaFunction<Handle*, int, int> create_operation{library, "cublasLtMatmulDescCreate"};
+  CudaFunction<Handle, int, const void*, std::size_t> set_operation{library, "cublasLtMatmulDescSetAttribute"};
+  CudaFunction<Handle*, int, std::uint64_t, std::uint64_t, std::int64_t> create_layout{library,
+                                                                                       "cublasLtMatrixLayoutCreate"};
+  CudaFunction<Handle*> create_preference{library, "cublasLtMatmulPreferenceCreate"};
+  CudaFunction<Handle, int, const void*, std::size_t> set_preference{library, "cublasLtMatmulPreferenceSetAttribute"};
+  CudaFunction<Handle, Handle, Handle, Handle, Handle, Handle, Handle, int, Proposal*, int*> propose{
+      library, "cublasLtMatmulAlgoGetHeuristic"};
+  CudaFunction<Handle, Handle, const void*, const void*, Handle, const void*, Handle, const void*, const void*, Handle,
+               void*, Handle, const Algorithm*, void*, std::size_t, void*>
+      multiply{library, "cublasLtMatmul"};
 
+  Handle handle = nullptr;
   const Type* type = nullptr;
   int n = 0;
   Handle operation = nullptr, input = nullptr, output = nullptr;
   std::vector<Proposal> proposals;
   GpuBuffer a, b, c, workspace;
 
-  void check(int status, const char* call) const {
-    if (status != 0) throw GpuError(cat(call, ": status ", status));
+  template <typename... Parameters, typename... Arguments>
+  void call(const CudaFunction<Parameters...>& function, Arguments... arguments) const {
+    if (const int status = function(arguments...); status != 0) throw GpuError(cat(function.name, ": status ", status));
   }
 };
 
-const std::vector<GpuGemm::Type>& GpuGemm::types() {
-  static const std::vector<Type> kTypes = {
-      {"float64", true, kFloat64, kFloat64, kComputeFloat64, kFloat64, 8, 8},
-      {"float32", false, kFloat32, kFloat32, kComputeFloat32, kFloat32, 4, 4},
-      {"tf32", true, kFloat32, kFloat32, kComputeTf32, kFloat32, 4, 4},
-      {"bfloat16", true, kBfloat16, kBfloat16, kComputeFloat32, kFloat32, 2, 2},
-      {"float16", true, kFloat16, kFloat16, kComputeFloat32, kFloat32, 2, 2},
-      {"float8", true, kFloat8, kBfloat16, kComputeFloat32, kFloat32, 1, 2},
-      {"int8", true, kInt8, kInt32, kComputeInt32, kInt32, 1, 4},
+std::span<const GpuGemm::Type> GpuGemm::types() {
+  static constexpr Type kTypes[] = {
+      {"float64", kFloat64, kFloat64, kComputeFloat64, kFloat64, 8, 8},
+      {"float32", kFloat32, kFloat32, kComputeFloat32, kFloat32, 4, 4},
+      {"tf32", kFloat32, kFloat32, kComputeTf32, kFloat32, 4, 4},
+      {"bfloat16", kBfloat16, kBfloat16, kComputeFloat32, kFloat32, 2, 2},
+      {"float16", kFloat16, kFloat16, kComputeFloat32, kFloat32, 2, 2},
+      {"float8", kFloat8, kBfloat16, kComputeFloat32, kFloat32, 1, 2},
+      {"int8", kInt8, kInt32, kComputeInt32, kInt32, 1, 4},
   };
   return kTypes;
 }
 
-GpuGemm::GpuGemm(Gpu& gpu, const std::string& library) : gpu_(gpu), state_(std::make_unique<State>()) {
+GpuGemm::GpuGemm(Gpu& gpu) : gpu_(gpu), state_(std::make_unique<State>()), why_(state_->library.why()) {
   State& s = *state_;
-  const DynamicLibrary found(cublaslt_places(library));
-  why_ = found.why();
-  if (!found) return;
-  const auto find = [&](auto& function, const char* symbol) {
-    if (!found.find(function, symbol) && why_.empty()) why_ = std::string("the library has no ") + symbol;
-  };
-  find(s.create, "cublasLtCreate");
-  find(s.destroy, "cublasLtDestroy");
-  find(s.create_operation, "cublasLtMatmulDescCreate");
-  find(s.set_operation, "cublasLtMatmulDescSetAttribute");
-  find(s.create_layout, "cublasLtMatrixLayoutCreate");
-  find(s.create_preference, "cublasLtMatmulPreferenceCreate");
-  find(s.set_preference, "cublasLtMatmulPreferenceSetAttribute");
-  find(s.propose, "cublasLtMatmulAlgoGetHeuristic");
-  find(s.multiply, "cublasLtMatmul");
-  if (why_.empty() && s.create(&s.handle) != 0) why_ = "cublasLtCreate failed";
+  if (!s.library) return;
+  if (const char* missing = first_missing(s.create, s.destroy, s.create_operation, s.set_operation, s.create_layout,
+                                          s.create_preference, s.set_preference, s.propose, s.multiply))
+    why_ = cat("the library has no ", missing);
+  else if (s.create(&s.handle) != 0)
+    why_ = "cublasLtCreate failed";
 }
 
 GpuGemm::~GpuGemm() {
@@ -166,16 +159,15 @@ int GpuGemm::prepare(const Type& type, int n, int most) {
       gpu_.write(operand->get() + at * type.bytes, period.data(), std::min(kPeriod, elements - at) * type.bytes);
 
   const int transpose = 1, plain = 0;
-  s.check(s.create_operation(&s.operation, type.compute, type.scale), "cublasLtMatmulDescCreate");
-  s.check(s.set_operation(s.operation, kTransposeA, &transpose, sizeof transpose), "cublasLtMatmulDescSetAttribute");
-  s.check(s.set_operation(s.operation, kTransposeB, &plain, sizeof plain), "cublasLtMatmulDescSetAttribute");
+  s.call(s.create_operation, &s.operation, type.compute, type.scale);
+  s.call(s.set_operation, s.operation, kTransposeA, &transpose, sizeof transpose);
+  s.call(s.set_operation, s.operation, kTransposeB, &plain, sizeof plain);
   const auto size = static_cast<std::uint64_t>(n);
-  s.check(s.create_layout(&s.input, type.a, size, size, n), "cublasLtMatrixLayoutCreate");
-  s.check(s.create_layout(&s.output, type.c, size, size, n), "cublasLtMatrixLayoutCreate");
+  s.call(s.create_layout, &s.input, type.a, size, size, n);
+  s.call(s.create_layout, &s.output, type.c, size, size, n);
   Handle preference = nullptr;
-  s.check(s.create_preference(&preference), "cublasLtMatmulPreferenceCreate");
-  s.check(s.set_preference(preference, kMaxWorkspace, &kWorkspace, sizeof kWorkspace),
-          "cublasLtMatmulPreferenceSetAttribute");
+  s.call(s.create_preference, &preference);
+  s.call(s.set_preference, preference, kMaxWorkspace, &kWorkspace, sizeof kWorkspace);
   s.proposals.resize(static_cast<std::size_t>(most));
   int found = 0;
   const int status = s.propose(s.handle, s.operation, s.input, s.input, s.output, s.output, preference, most,
@@ -207,10 +199,9 @@ double GpuGemm::seconds(int algorithm, unsigned repeats) {
   return gpu_.time_work(
       [&](void* stream) {
         for (unsigned i = 0; i < repeats; ++i)
-          s.check(s.multiply(s.handle, s.operation, one.as(s.type->scale), pointer(s.a), s.input, pointer(s.b), s.input,
-                             zero.as(s.type->scale), pointer(s.c), s.output, pointer(s.c), s.output, &p.algorithm,
-                             pointer(s.workspace), p.workspace, stream),
-                  "cublasLtMatmul");
+          s.call(s.multiply, s.handle, s.operation, one.as(s.type->scale), pointer(s.a), s.input, pointer(s.b), s.input,
+                 zero.as(s.type->scale), pointer(s.c), s.output, pointer(s.c), s.output, &p.algorithm,
+                 pointer(s.workspace), p.workspace, stream);
       },
       std::string("cuBLASLt ") + s.type->precision);
 }

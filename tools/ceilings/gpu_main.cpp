@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "energy_run.h"
-#include "gpu_arguments.h"
 #include "gpu_blobs.h"
 #include "gpu_counters.h"
 #include "gpu_run.h"

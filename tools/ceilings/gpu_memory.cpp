@@ -4,7 +4,6 @@
 #include <numeric>
 #include <utility>
 
-#include "gpu_arguments.h"
 #include "gpu_run.h"
 #include "pagoda/base/statistics.h"
 #include "run_checks.h"

@@ -3,7 +3,6 @@
 #include <bit>
 #include <cmath>
 
-#include "gpu_arguments.h"
 #include "gpu_run.h"
 #include "pagoda/base/statistics.h"
 #include "run_checks.h"
@@ -16,7 +15,7 @@ using documents::CeilingMode;
 
 GpuCeilings::GpuCeilings(Gpu& gpu, NvmlTrace& trace, const Options& options)
     : gpu_(gpu), trace_(trace), options_(options) {
-  clocks_ = GpuBuffer(gpu, kMostRecords * sizeof(BlockClocks));
+  clocks_ = GpuBuffer(gpu, kMostRecords * sizeof(Clocks));
   // Results of the largest grid: 128 words of up to 8 bytes per thread at one block per SM, or 32 at kMostBlocksPerSm.
   words_ = GpuBuffer(gpu, std::size_t{sms()} * kMostBlocksPerSm * 256 * 32 * 8);
 }
@@ -39,7 +38,7 @@ Sample GpuCeilings::watched(double amount, double seconds) {
 // A sample with the clock while the kernel ran: cycles over nanoseconds of each block.
 Sample GpuCeilings::finish(double amount, double seconds, unsigned blocks) {
   std::vector<double> hertz;
-  for (const BlockClocks& r : gpu_.read<BlockClocks>(clocks_.get(), std::min(blocks, kMostRecords))) {
+  for (const Clocks& r : gpu_.read<Clocks>(clocks_.get(), std::min<unsigned>(blocks, kMostRecords))) {
     const double cycles = static_cast<double>(r.cycles[1] - r.cycles[0]);
     const double nanoseconds = static_cast<double>(r.nanoseconds[1] - r.nanoseconds[0]);
     // The global timer ticks every 32 ns to 1 us: blocks shorter than 0.2 ms are too inaccurate.
@@ -75,28 +74,29 @@ unsigned GpuCeilings::trips_for(const Pace& pace, double seconds, unsigned at_fi
 
 // Products of the library, on random data: reported next to our own ceilings, never in place of them.
 void GpuCeilings::add_products(std::vector<Experiment>& list) {
-  const bool wanted = std::any_of(GpuGemm::types().begin(), GpuGemm::types().end(), [&](const GpuGemm::Type& type) {
-    return options_.wants(cat(type.precision, ".cublaslt.gemm"));
-  });
-  if (!wanted) return;
+  if (std::ranges::none_of(GpuGemm::types(), [&](const GpuGemm::Type& type) {
+        return options_.wants(cat(type.precision, ".cublaslt.gemm"));
+      }))
+    return;
   if (!gemm_) gemm_ = std::make_shared<GpuGemm>(gpu_);
   if (!gemm_->why().empty()) {
     not_run_.push_back("library products: " + gemm_->why());
     return;
   }
   for (const GpuGemm::Type& type : GpuGemm::types()) {
+    const bool is_tensor = std::string_view(type.precision) != "float32";
     Experiment e = start({.id = cat(type.precision, ".cublaslt.gemm"),
                           .kind = CeilingKind::Compute,
                           .mode = CeilingMode::Sustained,
                           .precision = type.precision,
-                          .unit_type = type.tensor ? "tensor" : "vector",
+                          .unit_type = is_tensor ? "tensor" : "vector",
                           .accumulate = accumulator_of(type.precision),
                           .op = "gemm",
                           .data = "uniform[-1,1]",
                           .unit = unit_of(type.precision)});
     if (!options_.wants(e.ceiling.id)) continue;
-    e.heats = type.tensor;
-    const int n = std::string_view(type.precision).starts_with("float64") || !type.tensor ? 4096 : 8192;
+    e.heats = is_tensor;
+    const int n = std::string_view(type.precision) == "float64" || !is_tensor ? 4096 : 8192;
     e.ceiling.config["n"] = std::int64_t{n};
     constexpr int kMost = 4;
     auto found = std::make_shared<int>(0);

@@ -1,6 +1,9 @@
 // The ceilings of a GPU as experiments for the protocol.
 #pragma once
 
+#include <bit>
+#include <cmath>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -8,14 +11,68 @@
 #include <string_view>
 #include <vector>
 
+#include "cuda/shared.h"
 #include "gpu_driver.h"
-#include "gpu_gemm.h"
 #include "nvml.h"
 #include "options.h"
 #include "pagoda/lab/plateaus.h"
 #include "protocol.h"
 
 namespace pagoda::tools::ceilings {
+
+using namespace kernels;
+
+inline constexpr unsigned kMostBlocksPerSm = 16;
+
+// The config of a candidate: its grid.
+inline base::Settings grid_config(unsigned blocks_per_sm, unsigned threads) {
+  return {{"blocks_per_sm", std::int64_t{blocks_per_sm}}, {"threads", std::int64_t{threads}}};
+}
+
+// Of a precision: the unit of its rates, and the format in which its products are summed.
+constexpr const char* unit_of(std::string_view precision) { return precision.starts_with("int") ? "OP/s" : "FLOP/s"; }
+constexpr const char* accumulator_of(std::string_view precision) {
+  return precision.starts_with("int") ? "int32" : precision == "float64" ? "float64" : "float32";
+}
+
+// Values of float16 and bfloat16 numbers.
+inline double half_value(std::uint16_t h) {
+  const int exponent = h >> 10 & 31;
+  const double magnitude = exponent ? std::ldexp(1024 + (h & 1023), exponent - 25) : std::ldexp(h & 1023, -24);
+  return h >> 15 ? -magnitude : magnitude;
+}
+inline double bfloat_value(std::uint16_t b) {
+  return static_cast<double>(std::bit_cast<float>(std::uint32_t{b} << 16));
+}
+
+// Matrix products of NVIDIA's cuBLASLt, opened at run time, next to our own kernels: the rate that an application gets
+// without writing a kernel.
+class GpuGemm {
+ public:
+  explicit GpuGemm(Gpu& gpu);  // never throws: if the library cannot be used, `why` gives the reason
+  ~GpuGemm();
+  const std::string& why() const { return why_; }
+
+  struct Type {
+    const char* precision;
+    int a, c, compute, scale;  // cudaDataType of A and B, of C and D; cublasComputeType_t; cudaDataType of alpha
+    unsigned bytes, result_bytes;
+  };
+  static std::span<const Type> types();
+
+  // Allocates and fills random operands for C = Aᵀ·B, all n × n, and asks the library for up to `most` algorithms.
+  // Returns how many it proposes. Throws GpuError.
+  int prepare(const Type& type, int n, int most);
+  void release();
+  double seconds(int algorithm, unsigned repeats);
+  Verdict right();  // compares some elements of the last product with the host's
+
+ private:
+  struct State;
+  Gpu& gpu_;
+  std::unique_ptr<State> state_;
+  std::string why_;
+};
 
 struct StreamRow {
   const char *kernel, *op;

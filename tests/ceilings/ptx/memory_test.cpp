@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "bench.h"
-#include "gpu_arguments.h"
 
 namespace {
 
@@ -209,7 +208,7 @@ TEST_CASE("blocks beyond those that leave clocks write none") {
   ceilings::Arguments arguments;
   arguments.add(1U).add(to.get()).add(from.get()).add(vectors).add(1U).add(clocks.get());
   bench.gpu.launch("hbm_copy", {blocks, 32, 0}, arguments);  // one more record would be a fault
-  std::vector<ceilings::BlockClocks> records(ceilings::kMostRecords);
+  std::vector<kernels::Clocks> records(ceilings::kMostRecords);
   bench.gpu.read(records.data(), clocks.get(), 32 * records.size());
   for (const auto& r : records) REQUIRE(r.cycles[1] - r.cycles[0] == 1500000);
   ceilings::Arguments wait;
