@@ -11,7 +11,6 @@
 #include "code_audit.h"
 #include "cpu_run.h"
 #include "machine.h"
-#include "report.h"
 #include "runs.h"
 #include "support/workshop.h"
 #include "workers.h"

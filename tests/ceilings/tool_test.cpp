@@ -11,7 +11,7 @@
 #include "pagoda/base/files.h"
 #include "pagoda/core/device.h"
 #include "pagoda/documents/ceilings.h"
-#include "report.h"
+#include "runs.h"
 #include "support/files.h"
 #include "support/json_schema.h"
 #include "support/workshop.h"

@@ -72,6 +72,14 @@ std::span<const ComputeKernel> compute_kernels();
 std::span<const BandwidthKernel> bandwidth_kernels();
 std::span<const ChainKernel> chain_kernels();
 
+// A re-implementation of ERT's kernel, to compare our ceilings with what ERT would report.
+struct ErtKernel {
+  int flops;  // per element of 8 bytes, read and written once
+  void (*run)(double* a, std::int64_t n, std::int64_t trials);
+};
+// Kernels with 1, 2, 4 … 1024 operations per element, as ERT is configured. On x86-64, for AVX-512 or AVX2.
+std::span<const ErtKernel> ert_kernels(bool has_avx512);
+
 // Flushes denormals to zero on the calling thread: they slow some cores down. No kernel should produce any.
 void flush_denormals();
 // Requests the AMX tile registers from the operating system; true if they may be used.

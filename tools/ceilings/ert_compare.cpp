@@ -6,7 +6,6 @@
 #include <random>
 
 #include "cpu_run.h"
-#include "ert_kernel.h"
 #include "pagoda/base/statistics.h"
 
 namespace pagoda::tools::ceilings {

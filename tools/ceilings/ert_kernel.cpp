@@ -1,9 +1,9 @@
 // The kernel of Berkeley's Empirical Roofline Tool, re-implemented from its description: every element is read, used in
 // a chain of `Flops` operations on one accumulator, and written back. Chains are fully unrolled, as by ERT's macros,
 // and compiled for the CPU's widest vectors: a comparison with a badly compiled kernel would prove nothing.
-#include "ert_kernel.h"
-
 #include <array>
+
+#include "cpu_kernels.h"
 
 namespace pagoda::tools::ceilings {
 namespace {

@@ -30,7 +30,4 @@ struct Options {
   }
 };
 
-// Empty after --help or --version. Throws UsageError.
-std::optional<Options> parse_options(int argc, char** argv);
-
 }  // namespace pagoda::tools::ceilings

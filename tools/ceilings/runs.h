@@ -47,6 +47,18 @@ std::optional<documents::CeilingsDocument> check_files(const Options& options);
 // Prints the table, writes the files and reports problems; returns the exit code.
 int publish(const Options& options, const std::optional<documents::CeilingsDocument>& baseline, const Outcome& outcome);
 
+// Ceilings as a readable table.
+std::string table(const documents::CeilingsDocument& document);
+// One row per ceiling: id, mode, value, interval, unit, status and theoretical values.
+std::string csv(const documents::CeilingsDocument& document);
+// Lines "<GFLOP/s> FP64 GFLOPs EMP" and "<GB/s> L1 EMP", as read by plotters of the Empirical Roofline Tool.
+std::string ert_csv(const documents::CeilingsDocument& document);
+// A header and a row with the columns of rocprof-compute's roofline.csv that have a counterpart: value, low and high.
+std::string rocprof_csv(const documents::CeilingsDocument& document);
+
+// 1.2345e12, "B/s" → "1.23 TB/s"
+std::string with_unit(double value, const std::string& unit);
+
 // Call before measuring: throws UsageError if --only leaves nothing to measure.
 void require_any(const Options& options, std::size_t experiments);
 
