@@ -37,7 +37,7 @@ void describe(const CpuMachine& machine, CeilingsDocument& document) {
   m["family"] = std::int64_t{machine.identity.family};
   m["model"] = std::int64_t{machine.identity.model};
   m["microarchitecture"] = std::monostate{};
-  if (machine.core) m["microarchitecture"] = machine.core->microarchitecture;
+  if (machine.core) m["microarchitecture"] = std::string(machine.core->microarchitecture);
   m["cpus"] = static_cast<std::int64_t>(t.cpus.size());
   m["cores"] = static_cast<std::int64_t>(t.one_per_core().size());
   if (machine.limits.whole_bytes) m["memory_bytes"] = *machine.limits.whole_bytes;

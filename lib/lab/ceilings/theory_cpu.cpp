@@ -13,62 +13,49 @@ namespace {
 struct CoreRow {
   std::string_view vendor;
   int family, first_model, last_model;
-  std::string_view microarchitecture;
-  int width, fma, add;
-  bool beside;
-  int loads, load_bits, stores, store_bits, dots;
-  bool amx;
+  CpuCore core;
 };
 
 // clang-format off
 constexpr std::array<CoreRow, 22> kCoreRows = {{
     // vendor         family  models        core              width fma add beside  loads   stores  dots amx
-    {"ARM",                8, 0xd0c, 0xd0c, "Neoverse N1",      128, 2, 2, false,  2, 128, 1, 128, 2, false},
-    {"ARM",                8, 0xd40, 0xd40, "Neoverse V1",      128, 4, 4, false,  3, 128, 2, 128, 4, false},
-    {"ARM",                8, 0xd49, 0xd49, "Neoverse N2",      128, 2, 2, false,  3, 128, 2, 128, 2, false},
-    {"ARM",                8, 0xd4f, 0xd4f, "Neoverse V2",      128, 4, 4, false,  3, 128, 2, 128, 4, false},
-    {"AuthenticAMD",    0x17, 0x30,  0xff,  "Zen 2",            256, 2, 2, true,   2, 256, 1, 256, 0, false},
-    {"AuthenticAMD",    0x19, 0x00,  0x0f,  "Zen 3",            256, 2, 2, true,   2, 256, 1, 256, 0, false},
-    {"AuthenticAMD",    0x19, 0x10,  0x1f,  "Zen 4",            256, 2, 2, true,   2, 256, 1, 256, 2, false},
-    {"AuthenticAMD",    0x19, 0x20,  0x5f,  "Zen 3",            256, 2, 2, true,   2, 256, 1, 256, 0, false},
-    {"AuthenticAMD",    0x19, 0x60,  0xaf,  "Zen 4",            256, 2, 2, true,   2, 256, 1, 256, 2, false},
-    {"AuthenticAMD",    0x1a, 0x00,  0x1f,  "Zen 5",            512, 2, 2, true,   2, 512, 1, 512, 2, false},
-    {"AuthenticAMD",    0x1a, 0x20,  0x3f,  "Zen 5 mobile",     256, 2, 2, true,   2, 256, 1, 256, 2, false},
-    {"AuthenticAMD",    0x1a, 0x40,  0x4f,  "Zen 5",            512, 2, 2, true,   2, 512, 1, 512, 2, false},
-    {"AuthenticAMD",    0x1a, 0x60,  0x7f,  "Zen 5 mobile",     256, 2, 2, true,   2, 256, 1, 256, 2, false},
-    {"GenuineIntel",       6, 0x4e,  0x4e,  "Skylake",          256, 2, 2, false,  2, 256, 1, 256, 0, false},
-    {"GenuineIntel",       6, 0x55,  0x55,  "Skylake-SP",       512, 2, 2, false,  2, 512, 1, 512, 0, false},
-    {"GenuineIntel",       6, 0x5e,  0x5e,  "Skylake",          256, 2, 2, false,  2, 256, 1, 256, 0, false},
-    {"GenuineIntel",       6, 0x6a,  0x6c,  "Ice Lake-SP",      512, 2, 2, false,  2, 512, 1, 512, 2, false},
-    {"GenuineIntel",       6, 0x8e,  0x8e,  "Kaby Lake",        256, 2, 2, false,  2, 256, 1, 256, 0, false},
-    {"GenuineIntel",       6, 0x8f,  0x8f,  "Sapphire Rapids",  512, 2, 2, false,  2, 512, 1, 512, 0, true},
-    {"GenuineIntel",       6, 0x9e,  0x9e,  "Coffee Lake",      256, 2, 2, false,  2, 256, 1, 256, 0, false},
-    {"GenuineIntel",       6, 0xad,  0xae,  "Granite Rapids",   512, 2, 2, false,  2, 512, 1, 512, 0, true},
-    {"GenuineIntel",       6, 0xcf,  0xcf,  "Emerald Rapids",   512, 2, 2, false,  2, 512, 1, 512, 0, true},
+    {"ARM",                8, 0xd0c, 0xd0c, {"Neoverse N1",      128, 2, 2, false,  2, 128, 1, 128, 2, false}},
+    {"ARM",                8, 0xd40, 0xd40, {"Neoverse V1",      128, 4, 4, false,  3, 128, 2, 128, 4, false}},
+    {"ARM",                8, 0xd49, 0xd49, {"Neoverse N2",      128, 2, 2, false,  3, 128, 2, 128, 2, false}},
+    {"ARM",                8, 0xd4f, 0xd4f, {"Neoverse V2",      128, 4, 4, false,  3, 128, 2, 128, 4, false}},
+    {"AuthenticAMD",    0x17, 0x30,  0xff,  {"Zen 2",            256, 2, 2, true,   2, 256, 1, 256, 0, false}},
+    {"AuthenticAMD",    0x19, 0x00,  0x0f,  {"Zen 3",            256, 2, 2, true,   2, 256, 1, 256, 0, false}},
+    {"AuthenticAMD",    0x19, 0x10,  0x1f,  {"Zen 4",            256, 2, 2, true,   2, 256, 1, 256, 2, false}},
+    {"AuthenticAMD",    0x19, 0x20,  0x5f,  {"Zen 3",            256, 2, 2, true,   2, 256, 1, 256, 0, false}},
+    {"AuthenticAMD",    0x19, 0x60,  0xaf,  {"Zen 4",            256, 2, 2, true,   2, 256, 1, 256, 2, false}},
+    {"AuthenticAMD",    0x1a, 0x00,  0x1f,  {"Zen 5",            512, 2, 2, true,   2, 512, 1, 512, 2, false}},
+    {"AuthenticAMD",    0x1a, 0x20,  0x3f,  {"Zen 5 mobile",     256, 2, 2, true,   2, 256, 1, 256, 2, false}},
+    {"AuthenticAMD",    0x1a, 0x40,  0x4f,  {"Zen 5",            512, 2, 2, true,   2, 512, 1, 512, 2, false}},
+    {"AuthenticAMD",    0x1a, 0x60,  0x7f,  {"Zen 5 mobile",     256, 2, 2, true,   2, 256, 1, 256, 2, false}},
+    {"GenuineIntel",       6, 0x4e,  0x4e,  {"Skylake",          256, 2, 2, false,  2, 256, 1, 256, 0, false}},
+    {"GenuineIntel",       6, 0x55,  0x55,  {"Skylake-SP",       512, 2, 2, false,  2, 512, 1, 512, 0, false}},
+    {"GenuineIntel",       6, 0x5e,  0x5e,  {"Skylake",          256, 2, 2, false,  2, 256, 1, 256, 0, false}},
+    {"GenuineIntel",       6, 0x6a,  0x6c,  {"Ice Lake-SP",      512, 2, 2, false,  2, 512, 1, 512, 2, false}},
+    {"GenuineIntel",       6, 0x8e,  0x8e,  {"Kaby Lake",        256, 2, 2, false,  2, 256, 1, 256, 0, false}},
+    {"GenuineIntel",       6, 0x8f,  0x8f,  {"Sapphire Rapids",  512, 2, 2, false,  2, 512, 1, 512, 0, true}},
+    {"GenuineIntel",       6, 0x9e,  0x9e,  {"Coffee Lake",      256, 2, 2, false,  2, 256, 1, 256, 0, false}},
+    {"GenuineIntel",       6, 0xad,  0xae,  {"Granite Rapids",   512, 2, 2, false,  2, 512, 1, 512, 0, true}},
+    {"GenuineIntel",       6, 0xcf,  0xcf,  {"Emerald Rapids",   512, 2, 2, false,  2, 512, 1, 512, 0, true}},
 }};
 // clang-format on
 
 }  // namespace
 
 std::optional<CpuCore> cpu_core(const CpuIdentity& cpu) {
-  for (const CoreRow& row : kCoreRows) {
-    if (row.vendor != cpu.vendor || row.family != cpu.family || cpu.model < row.first_model ||
-        cpu.model > row.last_model)
-      continue;
-    return CpuCore{std::string(row.microarchitecture),
-                   row.width,
-                   row.fma,
-                   row.add,
-                   row.beside,
-                   row.loads,
-                   row.load_bits,
-                   row.stores,
-                   row.store_bits,
-                   row.dots,
-                   row.amx,
-                   cat("pipes of ", row.microarchitecture, " by its vendor's optimization guide")};
-  }
+  for (const CoreRow& row : kCoreRows)
+    if (row.vendor == cpu.vendor && row.family == cpu.family && cpu.model >= row.first_model &&
+        cpu.model <= row.last_model)
+      return row.core;
   return std::nullopt;
+}
+
+std::string CpuCore::source() const {
+  return cat("pipes of ", microarchitecture, " by its vendor's optimization guide");
 }
 
 std::optional<double> work_per_clock(const CpuCore& core, Precision precision, int vector_bits, std::string_view op) {

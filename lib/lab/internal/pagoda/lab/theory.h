@@ -46,7 +46,7 @@ documents::CeilingTheory gpu_theory(const GpuAttributes& gpu, const documents::C
 
 // Issue rates of the pipes of a core, per clock.
 struct CpuCore {
-  std::string microarchitecture;
+  std::string_view microarchitecture;
   int width_bits = 0;                 // width of a vector pipe; wider instructions take several clocks
   int fma_pipes = 0;                  // pipes that execute FMA and multiply
   int add_pipes = 0;                  // pipes that add
@@ -55,7 +55,8 @@ struct CpuCore {
   int store_pipes = 0, store_bits = 0;
   int dot_pipes = 0;  // int8 and bfloat16 dot products; 0: none or not known
   bool amx = false;
-  std::string source;
+
+  std::string source() const;
 };
 
 struct CpuIdentity {
