@@ -25,11 +25,19 @@ std::vector<double> rates(const std::vector<Sample>& samples) {
   return result;
 }
 
-// The undisturbed samples; all if fewer than 6 are undisturbed.
-std::vector<Sample> best_of(const std::vector<Sample>& samples) {
+std::vector<Sample> undisturbed(const std::vector<Sample>& samples) {
   std::vector<Sample> clean;
-  std::copy_if(samples.begin(), samples.end(), std::back_inserter(clean), usable);
-  return clean.size() >= 6 ? clean : samples;
+  std::ranges::copy_if(samples, std::back_inserter(clean), usable);
+  return clean;
+}
+
+// Fewer undisturbed samples do not represent all: then all count.
+constexpr std::size_t kFewestUndisturbed = 6;
+
+std::uint32_t all_disturbances(const std::vector<Sample>& samples) {
+  std::uint32_t seen = 0;
+  for (const Sample& s : samples) seen |= s.disturbances;
+  return seen;
 }
 
 double middle(const std::vector<Sample>& samples, double Sample::*field) {
@@ -47,15 +55,11 @@ std::vector<Sample> joined(const std::vector<std::vector<Sample>>& visits) {
 
 // The rates of each visit's samples that count: the undisturbed ones, or all if these are too few over all visits.
 std::vector<std::vector<double>> groups_of(const std::vector<std::vector<Sample>>& visits) {
-  const std::vector<Sample> all = joined(visits);
-  const bool clean = std::count_if(all.begin(), all.end(), usable) >= 6;
+  const bool enough = undisturbed(joined(visits)).size() >= kFewestUndisturbed;
   std::vector<std::vector<double>> groups;
-  for (const auto& visit : visits) {
-    std::vector<double> group;
-    for (const Sample& s : visit)
-      if (!clean || usable(s)) group.push_back(s.rate);
-    if (!group.empty()) groups.push_back(std::move(group));
-  }
+  for (const auto& visit : visits)
+    if (std::vector<double> group = rates(enough ? undisturbed(visit) : visit); !group.empty())
+      groups.push_back(std::move(group));
   return groups;
 }
 
@@ -127,10 +131,7 @@ class Run {
 
   // True if samples agree so well that this visit needs no more. Their spread does not predict other visits.
   bool narrow(const std::vector<Sample>& samples) const {
-    std::vector<double> clean;
-    for (const Sample& s : samples)
-      if (usable(s)) clean.push_back(s.rate);
-    const base::Summary s = base::summarize(clean);
+    const base::Summary s = base::summarize(rates(undisturbed(samples)));
     return s.n >= 3 && s.max - s.min <= 2 * plan_.half_width * s.median;
   }
 
@@ -157,8 +158,7 @@ class Run {
     std::size_t best = 0;
     double best_rate = 0;
     for (std::size_t i = 0; i < samples.size(); ++i) {
-      std::vector<Sample> clean;
-      std::copy_if(samples[i].begin(), samples[i].end(), std::back_inserter(clean), usable);
+      const std::vector<Sample> clean = undisturbed(samples[i]);
       const double rate = base::median(rates(clean.empty() ? samples[i] : clean));
       if (i == 0 || (lower ? rate < best_rate : rate > best_rate)) {
         best = i;
@@ -178,25 +178,10 @@ class Run {
   double start_ = now_();
 };
 
-}  // namespace
-
-Plan budgeted(Plan plan, std::size_t experiments, std::optional<double> asked, std::uint64_t seed) {
-  plan.seed = seed;
-  if (plan.seconds_each > 0)
-    plan.budget_seconds = std::min(plan.budget_seconds, plan.seconds_each * static_cast<double>(experiments));
-  if (!asked) return plan;
-  plan.budget_seconds = *asked;
-  plan.soak_seconds = std::min(plan.soak_seconds, *asked / 20);
-  // A visit needs at least three samples, and as many again to warm up and choose: they must fit. Below 1 ms, a sample
-  // is mostly start-up time.
-  const double fewest = 6.0 * plan.visits * static_cast<double>(std::max<std::size_t>(experiments, 1));
-  plan.sample_seconds = std::min(plan.sample_seconds, std::max(1e-3, *asked / fewest));
-  return plan;
-}
-
+// Computes numbers, interval and status of a ceiling from the samples of its visits.
 void conclude(Ceiling& c, const std::vector<std::vector<Sample>>& visits, const Plan& plan) {
-  const std::vector<Sample> samples = joined(visits), used = best_of(samples);
-  const auto usables = std::count_if(samples.begin(), samples.end(), usable);
+  const std::vector<Sample> samples = joined(visits), clean = undisturbed(samples),
+                            used = clean.size() >= kFewestUndisturbed ? clean : samples;
   const std::vector<std::vector<double>> groups = groups_of(visits);
   base::Summary s = base::summarize(rates(used));
   if (s.n == 0) {
@@ -214,20 +199,15 @@ void conclude(Ceiling& c, const std::vector<std::vector<Sample>>& visits, const 
   c.n = static_cast<std::int64_t>(s.n);
   c.dropped = static_cast<std::int64_t>(samples.size() - used.size());
   c.contended = s.contended();
-  const bool all_disturbed = used.size() == samples.size() && usables < static_cast<std::ptrdiff_t>(used.size());
+  const bool all_disturbed = used.size() == samples.size() && clean.size() < used.size();
   const auto width = s.relative_half_width();
   c.converged = !all_disturbed && width && *width <= plan.half_width;
   if (const double clock = middle(used, &Sample::clock_hz); clock > 0) c.clock_hz = clock;
   if (const double watts = middle(used, &Sample::watts); watts > 0) c.watts = watts;
-  std::uint32_t seen = 0;
-  for (const Sample& sample : samples) seen |= sample.disturbances;
-  c.throttle = names(seen & (kPowerCap | kThermal | kHwSlowdown));
+  c.throttle = names(all_disturbances(samples) & (kPowerCap | kThermal | kHwSlowdown));
   if (c.clock_hz && c.units && *c.units > 0 && c.kind != documents::CeilingKind::Latency)
     c.per_clock_unit = *c.value / *c.clock_hz / *c.units;
-
-  std::uint32_t kept = 0;
-  for (const Sample& sample : used) kept |= sample.disturbances;
-  if (kept & (kThermal | kHwSlowdown))
+  if (all_disturbances(used) & (kThermal | kHwSlowdown))
     c.status = CeilingStatus::Throttled;
   else if (all_disturbed || c.contended)
     c.status = CeilingStatus::Contended;
@@ -236,8 +216,6 @@ void conclude(Ceiling& c, const std::vector<std::vector<Sample>>& visits, const 
   else
     c.status = CeilingStatus::Ok;
 }
-
-namespace {
 
 // Compares first and last visits over all experiments that had both: one disturbed experiment is not drift.
 documents::CeilingCheck drift_check(const std::vector<std::vector<std::vector<Sample>>>& visits, const Plan& plan) {
@@ -255,6 +233,20 @@ documents::CeilingCheck drift_check(const std::vector<std::vector<std::vector<Sa
 }
 
 }  // namespace
+
+Plan budgeted(Plan plan, std::size_t experiments, std::optional<double> asked, std::uint64_t seed) {
+  plan.seed = seed;
+  if (plan.seconds_each > 0)
+    plan.budget_seconds = std::min(plan.budget_seconds, plan.seconds_each * static_cast<double>(experiments));
+  if (!asked) return plan;
+  plan.budget_seconds = *asked;
+  plan.soak_seconds = std::min(plan.soak_seconds, *asked / 20);
+  // A visit needs at least three samples, and as many again to warm up and choose: they must fit. Below 1 ms, a sample
+  // is mostly start-up time.
+  const double fewest = 6.0 * plan.visits * static_cast<double>(std::max<std::size_t>(experiments, 1));
+  plan.sample_seconds = std::min(plan.sample_seconds, std::max(1e-3, *asked / fewest));
+  return plan;
+}
 
 Measured measure(std::vector<Experiment>& experiments, const Plan& plan, const std::function<double()>& now,
                  const std::function<void(const Progress&)>& progress) {

@@ -105,7 +105,4 @@ struct Measured {
 Measured measure(std::vector<Experiment>& experiments, const Plan& plan, const std::function<double()>& now,
                  const std::function<void(const Progress&)>& progress);
 
-// Computes numbers, interval and status of a ceiling from the samples of its visits.
-void conclude(documents::Ceiling& ceiling, const std::vector<std::vector<Sample>>& visits, const Plan& plan);
-
 }  // namespace pagoda::tools::ceilings
