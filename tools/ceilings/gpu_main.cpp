@@ -100,7 +100,8 @@ void check_modes(CeilingsDocument& document) {
   for (documents::CeilingCheck& check : checks) document.checks.push_back(std::move(check));
 }
 
-// Compares credited work with hardware counters, kernel by kernel, in the reported configuration.
+// Compares credited work with hardware counters, kernel by kernel, in the reported configuration. The document's
+// ceilings are those of the experiments.
 void add_counters(Gpu& gpu, int index, GpuCeilings& ceilings, std::vector<Experiment>& experiments,
                   CeilingsDocument& document) {
   GpuCounters counters(gpu, index);
@@ -108,30 +109,21 @@ void add_counters(Gpu& gpu, int index, GpuCeilings& ceilings, std::vector<Experi
     document.not_run.push_back("counters: " + counters.why());
     return;
   }
-  for (Experiment& e : experiments) {
-    Ceiling* c = nullptr;
-    for (Ceiling& x : document.ceilings)
-      if (x.id == e.ceiling.id && x.mode == e.ceiling.mode) c = &x;
-    if (c == nullptr || !c->value) continue;
-    const std::vector<CounterSet> sets = counter_sets(c->kernel, c->precision, c->level, c->op);
+  for (std::size_t at = 0; at < experiments.size(); ++at) {
+    Experiment& e = experiments[at];
+    Ceiling& c = document.ceilings[at];
+    if (!c.value || !e.chosen) continue;
+    const std::vector<CounterSet> sets = counter_sets(c.kernel, c.precision, c.level, c.op);
     if (sets.empty()) {
-      c->counters["reason"] = std::string("no counter of this work");
+      c.counters["reason"] = std::string("no counter of this work");
       continue;
     }
-    Candidate* candidate = nullptr;
-    for (Candidate& x : e.candidates) {
-      bool same = x.name == c->kernel;
-      for (const auto& [key, value] : x.config) same = same && c->config.contains(key) && c->config.at(key) == value;
-      if (same) candidate = &x;
-    }
-    if (candidate == nullptr) continue;
     try {
       if (e.prepare) e.prepare();
       // Enough passes over memory that data remaining in L2 are below 1 %; few trips of everything else, since counting
       // instructions slows kernels down.
-      ceilings.fix_trips(c->level == "dram"                                                   ? 8
-                         : c->kernel.starts_with("wgmma") || c->kernel.starts_with("tcgen05") ? 200
-                                                                                              : 50);
+      const bool is_group = c.kernel.starts_with("wgmma") || c.kernel.starts_with("tcgen05");
+      ceilings.fix_trips(c.level == "dram" ? 8 : is_group ? 200 : 50);
       std::vector<std::vector<std::string>> alternatives;
       for (const CounterSet& set : sets) alternatives.push_back(set.metrics);
       double credited = 0;
@@ -139,17 +131,19 @@ void add_counters(Gpu& gpu, int index, GpuCeilings& ceilings, std::vector<Experi
       const std::vector<double> values = counters.count(
           alternatives,
           [&] {
-            const Sample s = candidate->run(0);
+            const Sample s = e.candidates[*e.chosen].run(0);
             credited = s.rate * s.seconds;
           },
           chosen);
       double counted = 0;
-      for (std::size_t i = 0; i < values.size(); ++i) counted += values[i] * sets[chosen].worth[i];
-      for (std::size_t i = 0; i < values.size(); ++i) c->counters[sets[chosen].metrics[i]] = values[i];
-      c->counters["credited"] = credited;
-      c->counters["counted_over_credited"] = counted / credited;
-      const double allowed = c->kind == documents::CeilingKind::Compute ? 0.005 : 0.02;
-      document.checks.push_back({cat("counters ", c->id, " ", to_string(c->mode)),
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        counted += values[i] * sets[chosen].worth[i];
+        c.counters[sets[chosen].metrics[i]] = values[i];
+      }
+      c.counters["credited"] = credited;
+      c.counters["counted_over_credited"] = counted / credited;
+      const double allowed = c.kind == documents::CeilingKind::Compute ? 0.005 : 0.02;
+      document.checks.push_back({cat("counters ", c.id, " ", to_string(c.mode)),
                                  std::abs(counted / credited - 1) <= allowed,
                                  printed("%.6g counted of %.6g credited: %.3f %%, must be 100 within %.1f %%", counted,
                                          credited, 100 * counted / credited, 100 * allowed)});
@@ -157,8 +151,8 @@ void add_counters(Gpu& gpu, int index, GpuCeilings& ceilings, std::vector<Experi
     } catch (const DeviceLost&) {
       throw;
     } catch (const std::exception& error) {
-      c->counters["reason"] = std::string(error.what());
-      document.not_run.push_back("counters of " + c->id + ": " + error.what());
+      c.counters["reason"] = std::string(error.what());
+      document.not_run.push_back("counters of " + c.id + ": " + error.what());
       if (e.release) e.release();
     }
   }
@@ -322,12 +316,15 @@ Outcome run_gpu(const Options& options, bool show_progress) {
                              options.budget_seconds, options.seed);
   Measured measured = measure(experiments, plan, seconds_now, [&](const Progress& p) { line.show(p); });
   for (documents::CeilingCheck& check : measured.checks) document.checks.push_back(std::move(check));
+  document.ceilings = std::move(measured.ceilings);
   for (const SassClaim& claim : sass_claims())
-    for (const GpuBlob& blob : gpu_blobs())
-      if (blob.capability == capability)
-        if (const auto loop = hot_loop(blob.cubin, capability, claim.kernel, claim.instructions))
-          attach_code(claim.kernel, *loop, measured.ceilings);
-  document.ceilings = measured.ceilings;
+    for (const GpuBlob& blob : gpu_blobs()) {
+      if (blob.capability != capability) continue;
+      if (const auto loop = hot_loop(blob.cubin, capability, claim.kernel, claim.instructions))
+        attach_code(claim.kernel, *loop, document.ceilings);
+      if (const std::string wrong = objection(blob.cubin, claim, capability); !wrong.empty())
+        document.checks.push_back({"machine code", false, wrong});
+    }
   std::string lost = measured.lost;
   // A stage that fails is reported and the others still run, unless it loses the device.
   const auto stage = [&](const char* name, const std::function<void()>& run) {
@@ -340,11 +337,6 @@ Outcome run_gpu(const Options& options, bool show_progress) {
       document.not_run.push_back(cat(name, ": ", error.what()));
     }
   };
-  for (const SassClaim& claim : sass_claims())
-    for (const GpuBlob& blob : gpu_blobs())
-      if (blob.capability == capability)
-        if (const std::string wrong = objection(blob.cubin, claim, capability); !wrong.empty())
-          document.checks.push_back({"machine code", false, wrong});
   if (options.counters) stage("counters", [&] { add_counters(gpu, *options.gpu, ceilings, experiments, document); });
   for (Ceiling& c : kept) document.ceilings.push_back(std::move(c));
   if (options.only.empty()) {

@@ -85,17 +85,18 @@ class Run {
   }
 
   // The first visit also chooses a candidate, on samples that are never reported.
-  std::vector<Sample> visit(Experiment& e, double seconds, std::optional<std::size_t>& chosen) {
+  std::vector<Sample> visit(Experiment& e, double seconds) {
     double end = now_() + seconds;
-    warm_up(e.candidates[chosen.value_or(0)], std::min(plan_.warm_up_seconds, 0.25 * seconds));
-    if (!chosen) chosen = e.candidates.size() > 1 ? choose(e, now_() + 0.5 * (end - now_())) : 0;
-    if (e.heats) end += soak(e.candidates[*chosen]);
+    warm_up(e.candidates[e.chosen.value_or(0)], std::min(plan_.warm_up_seconds, 0.25 * seconds));
+    if (!e.chosen) e.chosen = e.candidates.size() > 1 ? choose(e, now_() + 0.5 * (end - now_())) : 0;
+    Candidate& chosen = e.candidates[*e.chosen];
+    if (e.heats) end += soak(chosen);
     const int least = std::max(1, plan_.min_samples / plan_.visits),
               most = std::max(1, plan_.max_samples / plan_.visits);
     std::vector<Sample> samples;
     int clean = 0;
     while (static_cast<int>(samples.size()) < most) {
-      samples.push_back(e.candidates[*chosen].run(plan_.sample_seconds));
+      samples.push_back(chosen.run(plan_.sample_seconds));
       clean += usable(samples.back());
       if (clean >= least && narrow(samples)) break;
       // A median needs a few samples even if no time is left.
@@ -255,9 +256,9 @@ Measured measure(std::vector<Experiment>& experiments, const Plan& plan, const s
   Measured result;
   Run run(plan, now);
   std::vector<std::vector<std::vector<Sample>>> visits(n);
-  std::vector<std::optional<std::size_t>> chosen(n);
   std::vector<Verdict> verdicts(n);
   std::vector<std::string> failed(n);
+  for (Experiment& e : experiments) e.chosen.reset();
   const double start = now();
   // First visits warm up longer and choose a candidate: each counts as two.
   const double all = static_cast<double>(n * (rounds + 1));
@@ -276,7 +277,7 @@ Measured measure(std::vector<Experiment>& experiments, const Plan& plan, const s
       try {
         if (e.prepare) e.prepare();
         if (round == 0 && e.verify) verdicts[i] = e.verify();
-        if (verdicts[i].right) visits[i].push_back(run.visit(e, weight * run.share(left), chosen[i]));
+        if (verdicts[i].right) visits[i].push_back(run.visit(e, weight * run.share(left)));
       } catch (const DeviceLost& lost) {
         failed[i] = result.lost = lost.what();
         break;
@@ -290,8 +291,8 @@ Measured measure(std::vector<Experiment>& experiments, const Plan& plan, const s
     const Experiment& e = experiments[i];
     Ceiling& c = result.ceilings.emplace_back(e.ceiling);
     conclude(c, visits[i], plan);
-    if (chosen[i]) {
-      const Candidate& candidate = e.candidates[*chosen[i]];
+    if (e.chosen) {
+      const Candidate& candidate = e.candidates[*e.chosen];
       for (const auto& [key, value] : candidate.config) c.config[key] = value;
       if (!candidate.name.empty()) c.kernel = candidate.name;
     }

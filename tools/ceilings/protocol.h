@@ -63,8 +63,9 @@ struct Experiment {
   std::function<Verdict()> verify;                   // may be empty
   std::function<void(documents::Ceiling&)> theory;   // fills theory from clock_hz and units; may be empty
   std::function<void()> prepare = {}, release = {};  // memory; may be empty
-  bool heats =
-      false;  // power and heat slow this load down within seconds: it is sampled only after Plan::soak_seconds of it
+  // Power and heat slow this load down within seconds: it is sampled only after Plan::soak_seconds of it.
+  bool heats = false;
+  std::optional<std::size_t> chosen = {};  // the candidate of the reported samples; set by measure()
 };
 
 struct Plan {
