@@ -114,6 +114,11 @@ std::optional<std::string> undecorated(std::string_view name) {
   return std::nullopt;
 }
 
+bool has_any(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
 std::string_view engine_work(std::string_view name, std::string_view op_type) {
   struct Row {
     std::string_view word, what;

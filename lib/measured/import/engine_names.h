@@ -2,6 +2,7 @@
 // only; the join determines which parts are nodes of the model.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,9 @@ std::optional<std::pair<std::string, std::string>> node_range(std::string_view p
 // The name without one decoration that an engine is known to add; empty if there is none. Call again for the next one.
 //   "/relu/Relu_output_0_nchwc" → "/relu/Relu_output_0"; "/q/MatMul/MatMulScaleFusion/" → "/q/MatMul"
 std::optional<std::string> undecorated(std::string_view name);
+
+// Whether the text contains one of the words.
+bool has_any(std::string_view text, std::initializer_list<std::string_view> words);
 
 // Describes data movement or synchronisation that the engine added and the model does not contain; empty for other
 // work.

@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "pagoda/base/text.h"
+#include "import/engine_names.h"
 
 namespace pagoda::measured {
 namespace {
@@ -28,10 +28,8 @@ constexpr double kFewestOfWinograd = 36.0 / 144, kMostOfWinograd = 16.0 / 36 * 6
 // Facts of a group -------------------------------------------------------------------------------------------------
 
 bool any_name(const Evidence& e, std::initializer_list<std::string_view> words) {
-  return std::any_of(e.counted.names.begin(), e.counted.names.end(), [&](const std::string& name) {
-    return std::any_of(words.begin(), words.end(),
-                       [&](std::string_view word) { return name.find(word) != std::string::npos; });
-  });
+  return std::any_of(e.kernels.begin(), e.kernels.end(),
+                     [&](const std::string& name) { return import::has_any(name, words); });
 }
 
 template <typename Predicate>
@@ -54,22 +52,22 @@ Amount products(const Evidence& e) {
 
 // The ratio of the group's own traffic: of reads if known separately, else of all bytes; empty for replayed kernels.
 Amount traffic(const Evidence& e) {
-  if (e.counted.is_replayed) return std::nullopt;
+  if (e.is_replayed) return std::nullopt;
   const Amount read = e.group.bytes_read.ratio();
   return read ? read : e.group.bytes.ratio();
 }
 
 bool has_more_products(const Evidence& e) { return products(e).value_or(1) > 1 + kExact; }
-bool has_fewer_products(const Evidence& e) { return products(e).value_or(1) < kFewer && !e.counted.is_sparse; }
+bool has_fewer_products(const Evidence& e) { return products(e).value_or(1) < kFewer && !e.is_sparse; }
 bool has_more_traffic(const Evidence& e) { return traffic(e).value_or(1) > kRefetched; }
 bool has_more_operations(const Evidence& e) { return e.group.flops.ratio().value_or(1) > 1 + kExact; }
 bool has_more(const Evidence& e) { return has_more_products(e) || has_more_operations(e) || has_more_traffic(e); }
 
 // The format of most of the tensor units' work; empty: no such work.
 std::string_view format_of(const Evidence& e) {
-  const auto most = std::max_element(e.counted.by_format.begin(), e.counted.by_format.end(),
+  const auto most = std::max_element(e.by_format.begin(), e.by_format.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == e.counted.by_format.end() || !(most->second > 0) ? std::string_view() : std::string_view(most->first);
+  return most == e.by_format.end() || !(most->second > 0) ? std::string_view() : std::string_view(most->first);
 }
 bool is_other_format(const Evidence& e) {
   const std::string_view format = format_of(e);
@@ -94,7 +92,7 @@ bool fused(const Evidence& e) {
   return std::count_if(e.group.nodes.begin(), e.group.nodes.end(),
                        [&](std::size_t node) { return !e.estimate.nodes[node].runs_nothing(); }) > 1;
 }
-bool incomplete(const Evidence& e) { return e.counted.is_partial; }
+bool incomplete(const Evidence& e) { return e.is_partial; }
 bool padding(const Evidence& e) {
   return has_more_products(e) && e.padding && *products(e) <= *e.padding * (1 + kExact);
 }
@@ -107,7 +105,7 @@ bool winograd(const Evidence& e) {
          !any_node(e, [](const EstimateNode& row) { return has_product(row) && !may_be_winograd(row); });
 }
 bool fewer_operations(const Evidence& e) { return has_fewer_products(e) && !winograd(e); }
-bool sparsity(const Evidence& e) { return e.counted.is_sparse; }
+bool sparsity(const Evidence& e) { return e.is_sparse; }
 bool tf32(const Evidence& e) {
   return is_other_format(e) && format_of(e) == "tf32" &&
          any_node(e, [](const EstimateNode& row) { return has_product(row) && row.precision == ElementType::Float32; });

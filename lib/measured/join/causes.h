@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,28 +9,22 @@
 
 namespace pagoda::measured {
 
-// Counters summed over the kernels of a group.
-struct Counted {
-  std::optional<double> all;     // operations; empty if a kernel or a precision was not collected
-  std::optional<double> tensor;  // tensor unit operations, of collected precisions; empty if none was
-  std::optional<double> bytes, read;
-  bool has_any = false, is_partial = false, is_sparse = false;
-  bool is_replayed = false;                 // bytes are from replays, which find caches as their last pass left them
-  std::map<std::string, double> by_format;  // of tensor units
-  std::vector<std::string> names;           // kernel names, in lower case
-};
-
+// The counters of a group beside its estimate.
 struct Evidence {
-  const documents::NodeCounts& group;
-  const Counted& counted;
   const EstimateDocument& estimate;
-  std::optional<double> padding;  // largest factor by which full tiles increase its products; empty: not known
+  documents::NodeCounts group = {};  // without flags
+  documents::Amount padding = {};    // largest factor by which full tiles increase its products
+  bool is_partial = false;           // a precision was not collected
+  bool is_sparse = false;            // by a counter or a kernel's name
+  bool is_replayed = false;          // bytes are from replays, which find caches as their last pass left them
+  std::map<std::string, double> by_format = {};  // operations of tensor units
+  std::vector<std::string> kernels = {};         // names in lower case
 };
 
 // Returned in the order of the table of rules.
 std::vector<documents::CountFlag> causes_of(const Evidence& evidence);
 
-// Whether the bytes are from replayed kernels, according to `env` of the measurement.
+// Whether kernels were replayed to count bytes, according to `env`.
 bool is_replayed(const documents::Measured& measured);
 
 // Functions and comparisons, which hardware does not count one for one.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include "import/engine_names.h"
 #include "join/join_state.h"
@@ -12,78 +11,45 @@
 namespace pagoda::measured {
 namespace {
 
+using documents::Amount, documents::plus;
+
 // The rows that a name resolves to, and the rule.
 struct Resolved {
   std::vector<std::size_t> rows;
   std::string_view rule;
 };
 
-Resolved resolve(const JoinState& state, std::string name) {
-  if (const auto& rows = state.named(name); !rows.empty()) return {rows, "name"};
-  if (const auto& rows = state.with_output(name); !rows.empty()) return {rows, "output"};
-  // Decorations nest ("X/MatMulScaleFusion/_token_4"); remove one at a time.
-  while (const std::optional<std::string> inner = import::undecorated(name)) {
-    name = *inner;
-    if (const auto& rows = state.named(name); !rows.empty()) return {rows, "decorated name"};
-    if (const auto& rows = state.with_output(name); !rows.empty()) return {rows, "output"};
+Resolved resolve(const JoinState& state, std::string_view name) {
+  std::string_view rule = "name";
+  // Decorations nest ("X/MatMulScaleFusion/_token_4"); each round removes one.
+  for (std::optional<std::string> now(name); now; now = import::undecorated(*now), rule = "decorated name") {
+    if (const auto& rows = state.named(*now); !rows.empty()) return {rows, rule};
+    if (const auto& rows = state.with_output(*now); !rows.empty()) return {rows, "output"};
   }
-  return {{}, ""};
+  return {};
 }
 
-void sort_unique(std::vector<std::size_t>& rows) {
+void append_unique(std::vector<std::size_t>& rows, const std::vector<std::size_t>& more) {
+  rows.insert(rows.end(), more.begin(), more.end());
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
 }
 
-// Rows that `step` reaches from `from`, including `from`.
-template <typename Step>
-std::set<std::size_t> reachable(const std::vector<std::size_t>& from, Step step) {
-  std::set<std::size_t> seen(from.begin(), from.end());
-  std::vector<std::size_t> work(from.begin(), from.end());
-  while (!work.empty()) {
-    const std::size_t row = work.back();
-    work.pop_back();
-    for (const std::size_t next : step(row))
-      if (seen.insert(next).second) work.push_back(next);
-  }
-  return seen;
-}
-
-void append(std::vector<std::size_t>& rows, const std::vector<std::size_t>& more) {
-  rows.insert(rows.end(), more.begin(), more.end());
-}
-
-std::vector<std::size_t> after(const JoinState& state, std::size_t row) {
-  std::vector<std::size_t> result;
-  for (const OutputInfo& output : state.row(row).outputs) append(result, state.readers(output.name));
-  return result;
-}
-
-std::vector<std::size_t> before(const JoinState& state, std::size_t row) {
-  std::vector<std::size_t> result;
-  for (const base::Name& input : state.row(row).inputs) append(result, state.producer(input));
-  return result;
-}
-
-// Rows of {ForeignNode[first...last]}: both ends, and rows on a path between them that are not taken.
-std::vector<std::size_t> rows_of_range(const JoinState& state, const std::string& first, const std::string& last) {
-  const Resolved from = resolve(state, first), to = resolve(state, last);
-  std::vector<std::size_t> rows = from.rows;
-  append(rows, to.rows);
-  if (!from.rows.empty() && !to.rows.empty()) {
-    const auto down = reachable(from.rows, [&](std::size_t row) { return after(state, row); });
-    const auto up = reachable(to.rows, [&](std::size_t row) { return before(state, row); });
+// The rows that a part of a fused name stands for. {ForeignNode[first...last]}: both ends, and rows on a path between
+// them that are not taken.
+std::vector<std::size_t> rows_of_part(const JoinState& state, const std::string& part) {
+  const auto ends = import::node_range(part);
+  if (!ends) return resolve(state, part).rows;
+  std::vector<std::size_t> rows = resolve(state, ends->first).rows;
+  const std::vector<std::size_t> last = resolve(state, ends->second).rows;
+  if (!rows.empty() && !last.empty()) {
+    const auto down = reachable(rows, [&](std::size_t row) { return state.after(row); });
+    const auto up = reachable(last, [&](std::size_t row) { return state.before(row); });
     for (const std::size_t row : down)
       if (up.contains(row) && !state.is_taken(row)) rows.push_back(row);
   }
-  sort_unique(rows);
+  append_unique(rows, last);
   return rows;
-}
-
-// The rows of one part of a layer's name.
-std::vector<std::size_t> rows_of_part(const JoinState& state, const std::string& part) {
-  const auto ends = import::node_range(part);
-  return ends ? rows_of_range(state, ends->first, ends->second) : resolve(state, part).rows;
 }
 
 bool holds_range(const documents::MeasuredKernel& kernel) {
@@ -100,38 +66,32 @@ void join_own_name(JoinState& state, std::size_t index) {
     return;
   }
   std::vector<std::size_t> rows;
-  bool has_range = false;
-  for (const std::string& part : kernel.nodes) {
-    append(rows, rows_of_part(state, part));
-    has_range = has_range || import::node_range(part);
-  }
-  sort_unique(rows);
-  if (!rows.empty()) state.take(index, rows, has_range ? "range" : kernel.nodes.size() > 1 ? "fused name" : "name");
+  for (const std::string& part : kernel.nodes) append_unique(rows, rows_of_part(state, part));
+  if (rows.empty()) return;
+  state.take(index, rows, holds_range(kernel) ? "range" : kernel.nodes.size() > 1 ? "fused name" : "name");
 }
 
 // The rows of a TensorRT layer from the name of its range: "conv1 + relu1", "{ForeignNode[a...b]}". Every part must be
 // a row; otherwise text that includes an outer range's name would resolve by its last part only.
-Resolved resolve_layer(const JoinState& state, const std::string& range) {
-  Resolved result{{}, "fused name"};
+std::vector<std::size_t> resolve_layer(const JoinState& state, const std::string& range) {
+  std::vector<std::size_t> rows;
   const std::vector<std::string> parts = import::name_parts(range);
-  if (parts.size() < 2 && !import::node_range(range)) return result;
+  if (parts.size() < 2 && !import::node_range(range)) return rows;
   for (const std::string& part : parts) {
-    const std::vector<std::size_t> rows = rows_of_part(state, part);
-    if (rows.empty()) return {{}, result.rule};
-    append(result.rows, rows);
+    const std::vector<std::size_t> more = rows_of_part(state, part);
+    if (more.empty()) return {};
+    append_unique(rows, more);
   }
-  sort_unique(result.rows);
-  return result;
+  return rows;
 }
 
 // Resolves the row's name in a range: the range itself, or ONNX Runtime's "OpType.index(name)".
-Resolved resolve_range(const JoinState& state, const std::string& range) {
-  Resolved found = resolve(state, range);
+std::vector<std::size_t> resolve_range(const JoinState& state, const std::string& range) {
+  std::vector<std::size_t> rows = resolve(state, range).rows;
   const std::size_t open = range.find('(');
-  if (found.rows.empty() && open != std::string::npos && range.ends_with(')'))
-    found = resolve(state, range.substr(open + 1, range.size() - open - 2));
-  if (found.rows.empty()) found = resolve_layer(state, range);
-  return found;
+  if (rows.empty() && open != std::string::npos && range.ends_with(')'))
+    rows = resolve(state, std::string_view(range).substr(open + 1, range.size() - open - 2)).rows;
+  return rows.empty() ? resolve_layer(state, range) : rows;
 }
 
 // Ranges are joined by '/', which names may also contain: tries all substrings between slashes, those that end
@@ -152,24 +112,20 @@ void join_range_name(JoinState& state, std::size_t index) {
   for (auto end = ends.rbegin(); end != ends.rend(); ++end)
     for (const std::size_t begin : begins) {
       if (begin >= *end) continue;
-      const Resolved found = resolve_range(state, path.substr(begin, *end - begin));
-      if (found.rows.empty()) continue;
-      state.take(index, found.rows, "range name");
-      return;
+      const std::vector<std::size_t> rows = resolve_range(state, path.substr(begin, *end - begin));
+      if (!rows.empty()) return state.take(index, rows, "range name");
     }
 }
 
 }  // namespace
 
 JoinState::JoinState(documents::Measured& measured_, const EstimateDocument& estimate_)
-    : measured(measured_), estimate(estimate_), kernels_of(estimate_.nodes.size()) {
+    : measured(measured_), estimate(estimate_), kernels_of(estimate_.nodes.size()), readers_(readers_of(estimate_)) {
   for (std::size_t i = 0; i < estimate.nodes.size(); ++i) {
     const documents::EstimateNode& row = estimate.nodes[i];
     if (!row.name.empty()) names_[row.name].push_back(i);
     for (const OutputInfo& output : row.outputs)
       if (!output.name.empty()) outputs_[output.name].push_back(i);
-    for (const base::Name& input : row.inputs)
-      if (!input.empty()) readers_[input].push_back(i);
   }
 }
 
@@ -183,9 +139,19 @@ const std::vector<std::size_t>& JoinState::find(const Index& index, const std::s
   return found == index.end() ? kNone : found->second;
 }
 
-const std::vector<std::size_t>& JoinState::named(const std::string& name) const { return find(names_, name); }
-const std::vector<std::size_t>& JoinState::with_output(const std::string& value) const { return find(outputs_, value); }
-const std::vector<std::size_t>& JoinState::readers(const std::string& value) const { return find(readers_, value); }
+std::vector<std::size_t> JoinState::after(std::size_t index) const {
+  std::vector<std::size_t> result;
+  for (const OutputInfo& output : row(index).outputs)
+    for (const std::size_t reader : find(readers_, output.name)) result.push_back(reader);
+  return result;
+}
+
+std::vector<std::size_t> JoinState::before(std::size_t index) const {
+  std::vector<std::size_t> result;
+  for (const base::Name& input : row(index).inputs)
+    for (const std::size_t producer : with_output(input)) result.push_back(producer);
+  return result;
+}
 
 void JoinState::take(std::size_t index, const std::vector<std::size_t>& rows, std::string_view rule) {
   std::optional<documents::Joined>& joined = kernel(index).joined;
@@ -223,7 +189,7 @@ void join(documents::Measured& measured, const EstimateDocument& estimate) {
   summary.seconds = measured.kernel_seconds();
   if (summary.seconds) summary.joined_seconds = 0;
   for (const documents::MeasuredKernel& kernel : measured.kernels)
-    if (kernel.joined) summary.joined_seconds = documents::plus(summary.joined_seconds, kernel.seconds);
+    if (kernel.joined) summary.joined_seconds = plus(summary.joined_seconds, kernel.seconds);
   for (std::size_t row = 0; row < estimate.nodes.size(); ++row)
     if (state.is_work(row) && !state.is_taken(row)) summary.silent_nodes.push_back(row);
   summary.counts = node_counts(measured, estimate);
@@ -253,9 +219,6 @@ std::vector<JoinedGroup> joined_groups(const documents::Measured& measured, cons
   }
   std::vector<JoinedGroup> groups;
   std::vector<std::size_t> group_of(estimate.nodes.size(), estimate.nodes.size());
-  const auto add = [](std::optional<double>& sum, const std::optional<double>& part) {
-    sum = documents::plus(sum, part);
-  };
   for (std::size_t row = 0; row < estimate.nodes.size(); ++row) {
     if (!taken[row]) continue;
     std::size_t& group = group_of[root(row)];
@@ -267,17 +230,17 @@ std::vector<JoinedGroup> joined_groups(const documents::Measured& measured, cons
     g.rows.push_back(row);
     const documents::EstimateNode& node = estimate.nodes[row];
     const RowBound* bound = estimate.bound_of(node);
-    add(g.flops, documents::real(node.counts.flops));
-    add(g.bytes, documents::real(node.counts.bytes));
-    add(g.bound_seconds,
-        bound == nullptr || bound->bound == Bound::Unknown ? std::nullopt : std::optional(bound->seconds));
+    g.flops = plus(g.flops, documents::real(node.counts.flops));
+    g.bytes = plus(g.bytes, documents::real(node.counts.bytes));
+    g.bound_seconds = plus(g.bound_seconds,
+                           bound == nullptr || bound->bound == Bound::Unknown ? std::nullopt : Amount(bound->seconds));
   }
   for (std::size_t i = 0; i < measured.kernels.size(); ++i) {
     const documents::MeasuredKernel& kernel = measured.kernels[i];
     if (!kernel.joined || kernel.joined->nodes.empty()) continue;
     JoinedGroup& g = groups[group_of[root(kernel.joined->nodes.front())]];
     g.kernels.push_back(i);
-    add(g.seconds, kernel.seconds);
+    g.seconds = plus(g.seconds, kernel.seconds);
   }
   std::stable_sort(groups.begin(), groups.end(), [](const JoinedGroup& a, const JoinedGroup& b) {
     return a.seconds.value_or(0) > b.seconds.value_or(0);

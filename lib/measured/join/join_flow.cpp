@@ -2,11 +2,12 @@
 // between that kernel and its neighbours, and nothing else can have executed them. If two kernels could have executed a
 // row, it stays unassigned.
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "import/engine_names.h"
 #include "join/join_state.h"
+#include "pagoda/base/cat.h"
+#include "pagoda/base/text.h"
 #include "pagoda/core/operators.h"
 
 namespace pagoda::measured {
@@ -38,21 +39,18 @@ class Absorber {
     while (!work.empty()) {
       const std::size_t now = work.back();
       work.pop_back();
-      const documents::EstimateNode& at = state_.row(now);
-      for (std::size_t i = 0; i < (is_before ? at.inputs.size() : at.outputs.size()); ++i)
-        for (const std::size_t next : is_before ? state_.producer(at.inputs[i]) : state_.readers(at.outputs[i].name)) {
-          if (std::find(seen.begin(), seen.end(), next) != seen.end()) continue;
-          seen.push_back(next);
-          if (seen.size() > kMostSeen) return result;
-          (is_transparent(next) ? work : result).push_back(next);
-        }
+      for (const std::size_t next : is_before ? state_.before(now) : state_.after(now)) {
+        if (std::find(seen.begin(), seen.end(), next) != seen.end()) continue;
+        seen.push_back(next);
+        if (seen.size() > kMostSeen) return result;
+        (is_transparent(next) ? work : result).push_back(next);
+      }
     }
     return result;
   }
 
-  // The last, or first, of the kernels that executed the rows.
-  std::size_t kernel_at(const std::vector<std::size_t>& rows, bool is_last) const {
-    std::size_t found = kNoKernel;
+  // The last, or first, of `found` and the kernels that executed the rows.
+  std::size_t kernel_at(const std::vector<std::size_t>& rows, bool is_last, std::size_t found = kNoKernel) const {
     for (const std::size_t row : rows)
       for (const std::size_t kernel : state_.kernels_of[row])
         if (found == kNoKernel || (is_last ? kernel > found : kernel < found)) found = kernel;
@@ -105,20 +103,14 @@ class Absorber {
 
   // Kernels for which engines are known to fuse an epilogue.
   bool has_epilogue(std::size_t kernel) const {
-    constexpr std::array<std::string_view, 4> kWords = {"Conv", "conv", "Gemm", "MatMul"};
-    if (!is_fused(kernel)) return false;
-    const documents::MeasuredKernel& k = state_.kernel(kernel);
-    return std::any_of(kWords.begin(), kWords.end(),
-                       [&](std::string_view word) { return k.op_type.find(word) != std::string::npos; });
+    return is_fused(kernel) && import::has_any(state_.kernel(kernel).op_type, {"Conv", "conv", "Gemm", "MatMul"});
   }
 
   // The shape of its first output, as engines print it: "[1,64,56,56]"; empty if not known.
   static std::string shape_text(const documents::EstimateNode& row) {
     const auto shape = row.outputs.empty() ? std::nullopt : documents::sizes(row.outputs.front().type);
     if (!shape) return "";
-    std::string text = "[";
-    for (const Int size : *shape) (text += text.size() > 1 ? "," : "") += to_string(size);
-    return text + "]";
+    return cat("[", base::joined(*shape, ",", [](Int size) { return to_string(size); }), "]");
   }
 
   bool same_shape(std::size_t a, std::size_t b) const {
@@ -129,20 +121,16 @@ class Absorber {
   // Assigns silent rows to the fused kernel before them, else to the one after them. Returns whether any row was
   // assigned.
   bool spread() {
-    bool did = false;
+    bool has_assigned = false;
     for (std::size_t row = 0; row < state_.estimate.nodes.size(); ++row) {
       if (!is_silent(row)) continue;
-      const std::size_t kernel = host_of(row);
+      std::size_t kernel = host_before(row);
+      if (kernel == kNoKernel) kernel = host_behind(row);
       if (kernel == kNoKernel) continue;
       absorb_rows(kernel, {row});
-      did = true;
+      has_assigned = true;
     }
-    return did;
-  }
-
-  std::size_t host_of(std::size_t row) const {
-    const std::size_t before = host_before(row);
-    return before != kNoKernel ? before : host_behind(row);
+    return has_assigned;
   }
 
   // All operands must be available: of the kernels before a row, only the last one can execute it.
@@ -160,7 +148,7 @@ class Absorber {
   // The kernel after a row, if its operator differs from its node's and it is the only reader of the row. Rows that no
   // kernel feeds were computed from constants before the first run.
   std::size_t host_behind(std::size_t row) const {
-    if (!is_fed_[row]) return kNoKernel;
+    if (!fed_.contains(row)) return kNoKernel;
     const std::vector<std::size_t> after = neighbours(row, false);
     const std::size_t first = kernel_at(after, false);
     if (first == kNoKernel || !is_fused(first) || has_row_of_its_type(first)) return kNoKernel;
@@ -172,22 +160,12 @@ class Absorber {
     return std::find(kernels.begin(), kernels.end(), kernel) != kernels.end();
   }
 
-  // Marks rows downstream of a kernel in the data flow.
+  // Finds the rows downstream of a kernel in the data flow.
   void find_fed() {
-    is_fed_.assign(state_.estimate.nodes.size(), false);
-    std::vector<std::size_t> work;
-    for (std::size_t row = 0; row < is_fed_.size(); ++row)
-      if (state_.is_taken(row)) work.push_back(row);
-    while (!work.empty()) {
-      const std::size_t row = work.back();
-      work.pop_back();
-      for (const OutputInfo& output : state_.row(row).outputs)
-        for (const std::size_t reader : state_.readers(output.name))
-          if (!is_fed_[reader]) {
-            is_fed_[reader] = true;
-            work.push_back(reader);
-          }
-    }
+    std::vector<std::size_t> taken;
+    for (std::size_t row = 0; row < state_.estimate.nodes.size(); ++row)
+      if (state_.is_taken(row)) taken.push_back(row);
+    fed_ = reachable(taken, [&](std::size_t row) { return state_.after(row); });
   }
 
   // Whether only the kernel of `row` would read the output of `before`: otherwise it must be written to memory anyway.
@@ -215,19 +193,15 @@ class Absorber {
       hole.rows.push_back(now);
       for (const bool is_before : {true, false}) {
         const std::vector<std::size_t> around = neighbours(now, is_before);
-        bool leaves = !is_before && around.empty();
-        for (const std::size_t next : around) {
+        for (const std::size_t next : around)
           if (is_silent(next) && !seen[next]) {
             seen[next] = true;
             work.push_back(next);
           }
-          for (const std::size_t kernel : state_.kernels_of[next]) {
-            std::size_t& edge = is_before ? hole.lower : hole.upper;
-            if (edge == kNoKernel || (is_before ? kernel > edge : kernel < edge)) edge = kernel;
-            leaves = leaves || !is_before;
-          }
-        }
-        if (leaves) hole.shapes.push_back(shape_text(state_.row(now)));
+        std::size_t& edge = is_before ? hole.lower : hole.upper;
+        edge = kernel_at(around, is_before, edge);
+        if (!is_before && (around.empty() || kernel_at(around, false) != kNoKernel))
+          hole.shapes.push_back(shape_text(state_.row(now)));
       }
     }
     std::sort(hole.rows.begin(), hole.rows.end());
@@ -295,7 +269,7 @@ class Absorber {
   static constexpr std::size_t kMostSeen = 4096, kMostWithin = 64;
 
   JoinState& state_;
-  std::vector<bool> is_fed_;
+  std::set<std::size_t> fed_;
 };
 
 }  // namespace

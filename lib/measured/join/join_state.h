@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "pagoda/measured/join.h"
@@ -27,21 +27,35 @@ class JoinState {
   bool is_work(std::size_t row) const;
 
   // Rows with that name, or with an output of that name; empty: none.
-  const std::vector<std::size_t>& named(const std::string& name) const;
-  const std::vector<std::size_t>& with_output(const std::string& value) const;
-  // The rows that produce a value; the rows that read it.
-  const std::vector<std::size_t>& producer(const std::string& value) const { return with_output(value); }
-  const std::vector<std::size_t>& readers(const std::string& value) const;
+  const std::vector<std::size_t>& named(const std::string& name) const { return find(names_, name); }
+  const std::vector<std::size_t>& with_output(const std::string& value) const { return find(outputs_, value); }
+  // The rows that read the row's outputs, and those that produce its inputs.
+  std::vector<std::size_t> after(std::size_t row) const;
+  std::vector<std::size_t> before(std::size_t row) const;
 
   // Records that the kernel also executed these rows.
   void take(std::size_t kernel, const std::vector<std::size_t>& rows, std::string_view rule);
 
  private:
-  using Index = std::unordered_map<std::string, std::vector<std::size_t>>;
+  using Index = Readers;  // rows by name
   static const std::vector<std::size_t>& find(const Index& index, const std::string& key);
 
   Index names_, outputs_, readers_;
 };
+
+// Rows that `step` reaches from `from`, including `from`.
+template <typename Step>
+std::set<std::size_t> reachable(const std::vector<std::size_t>& from, Step step) {
+  std::set<std::size_t> seen(from.begin(), from.end());
+  std::vector<std::size_t> work = from;
+  while (!work.empty()) {
+    const std::size_t row = work.back();
+    work.pop_back();
+    for (const std::size_t next : step(row))
+      if (seen.insert(next).second) work.push_back(next);
+  }
+  return seen;
+}
 
 // Joins kernels by their names and the names of their ranges.
 void join_by_name(JoinState& state);

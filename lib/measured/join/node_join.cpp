@@ -1,9 +1,11 @@
 // Compares counters with the estimate: the ratios for each group of kernels and nodes, and why they are not 1.
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <set>
 
+#include "import/engine_names.h"
 #include "join/causes.h"
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/text.h"
@@ -52,36 +54,22 @@ Amount hardware_flops(const EstimateNode& row) {
   return 2 * *real(row.counts.macs) + *real(row.counts.arith) - real(row.counts.comparisons).value_or(0);
 }
 
-// Sizes of the first output; empty if one is not known.
-std::vector<double> sizes_of(const EstimateNode& row) {
-  std::vector<double> result;
-  if (row.outputs.empty()) return result;
-  if (const auto shape = documents::sizes(row.outputs.front().type))
-    for (const Int size : *shape) result.push_back(static_cast<double>(size));
-  return result;
-}
-
 double filled(double size, double tile) { return std::ceil(size / tile) * tile / size; }
 
 // The largest factor by which full tiles increase a product: M·N·K from its output's rows, columns and depth. Empty if
 // these do not follow from the operator's output.
 Amount most_padding(const EstimateNode& row) {
-  const std::vector<double> out = sizes_of(row);
-  double elements = 1;
-  for (const double size : out) elements *= size;
-  if (out.empty() || !(elements > 0) || !row.counts.macs) return std::nullopt;
-  const double k = *real(row.counts.macs) / elements;
+  const auto shape = row.outputs.empty() ? std::nullopt : documents::sizes(row.outputs.front().type);
+  if (!shape || shape->empty() || !row.counts.macs) return std::nullopt;
+  const std::vector<double> out(shape->begin(), shape->end());
+  const double elements = std::accumulate(out.begin(), out.end(), 1.0, std::multiplies<>());
+  const double k = elements > 0 ? *real(row.counts.macs) / elements : 0;
   if (!(k >= 1)) return std::nullopt;
-  double m = 0, n = 0;
-  if (row.op_type == "Conv" && out.size() >= 3) {
-    n = out[1];
-    m = elements / n;
-  } else if (row.op_type == "Gemm" || row.op_type == "MatMul") {
-    n = out.back();
-    m = out.size() > 1 ? out[out.size() - 2] : 1;  // each matrix of a batch may fill its own tiles
-  } else {
-    return std::nullopt;
-  }
+  const bool is_conv = row.op_type == "Conv" && out.size() >= 3;
+  if (!is_conv && row.op_type != "Gemm" && row.op_type != "MatMul") return std::nullopt;
+  const double n = is_conv ? out[1] : out.back();
+  // Each matrix of a batch may fill its own tiles.
+  const double m = is_conv ? elements / n : out.size() > 1 ? out[out.size() - 2] : 1;
   return filled(m, kTileM) * filled(n, kTileN) * filled(k, kTileK);
 }
 
@@ -97,7 +85,7 @@ Amount most_padding(const std::vector<std::size_t>& nodes, const EstimateDocumen
     least += macs;
     most += macs * *padding;
   }
-  return least > 0 ? Amount(most / least) : std::nullopt;
+  return documents::ratio(most, least);
 }
 
 // Measured side ------------------------------------------------------------------------------------------------------
@@ -108,43 +96,48 @@ constexpr std::string_view kTensor = ".tensor", kSparse = ".tensor.sparse";
 // ignored for nodes without half operands.
 constexpr std::string_view kHalf = "float16";
 
-bool names_sparsity(const std::string& name) {
-  const std::string lower = base::lower(name);
-  constexpr std::array<std::string_view, 4> kWords = {"spmma", "sparsetensorop", "sparse_gemm", "gemmsparse"};
-  return std::any_of(kWords.begin(), kWords.end(),
-                     [&](std::string_view word) { return lower.find(word) != std::string::npos; });
-}
-
-Counted counted(const std::vector<std::size_t>& kernels, const std::vector<std::size_t>& nodes,
-                const documents::Measured& measured, const EstimateDocument& estimate) {
-  Counted result;
-  result.all = result.bytes = result.read = 0;
-  result.is_replayed = is_replayed(measured);
-  const bool has_halves = computes_in_halves(nodes, estimate);
-  for (const std::size_t index : kernels) {
+// Adds the counters of the kernels. Returns whether any was collected.
+bool add_counters(const JoinedGroup& joined, const documents::Measured& measured, Evidence& evidence) {
+  documents::NodeCounts& group = evidence.group;
+  group.flops.measured = group.bytes.measured = group.bytes_read.measured = 0;
+  evidence.is_replayed = is_replayed(measured);
+  const bool has_halves = computes_in_halves(joined.rows, evidence.estimate);
+  bool has_flops = false;
+  for (const std::size_t index : joined.kernels) {
     const documents::MeasuredKernel& kernel = measured.kernels[index];
-    if (kernel.flops.empty()) result.all.reset();
+    if (kernel.flops.empty()) group.flops.measured.reset();
     for (const auto& [precision, flops] : kernel.flops) {
       if (precision == kHalf && !has_halves) continue;
-      result.all = plus(result.all, flops);
-      if (!flops) {
-        result.is_partial = true;
-        continue;
-      }
-      result.has_any = true;
+      group.flops.measured = plus(group.flops.measured, flops);
+      evidence.is_partial = evidence.is_partial || !flops;
+      has_flops = has_flops || flops;
       const std::size_t mark = precision.find(kTensor);
-      if (mark == std::string::npos) continue;
-      result.tensor = result.tensor.value_or(0) + *flops;
-      result.by_format[precision.substr(0, mark)] += *flops;
-      if (precision.ends_with(kSparse) && *flops > 0) result.is_sparse = true;
+      if (!flops || mark == std::string::npos) continue;
+      group.contraction.measured = group.contraction.measured.value_or(0) + *flops;
+      evidence.by_format[precision.substr(0, mark)] += *flops;
+      if (precision.ends_with(kSparse) && *flops > 0) evidence.is_sparse = true;
     }
-    if (names_sparsity(kernel.name)) result.is_sparse = true;
-    result.bytes = plus(result.bytes, kernel.bytes.all_dram());
-    result.read = plus(result.read, kernel.bytes.dram_read);
-    result.names.push_back(base::lower(kernel.name));
+    const std::string& name = evidence.kernels.emplace_back(base::lower(kernel.name));
+    if (import::has_any(name, {"spmma", "sparsetensorop", "sparse_gemm", "gemmsparse"})) evidence.is_sparse = true;
+    group.bytes.measured = plus(group.bytes.measured, kernel.bytes.all_dram());
+    group.bytes_read.measured = plus(group.bytes_read.measured, kernel.bytes.dram_read);
   }
-  if (result.bytes) result.has_any = true;
-  return result;
+  return has_flops || group.bytes.measured;
+}
+
+void add_estimate(const JoinedGroup& joined, const Readers& readers, Evidence& evidence) {
+  documents::NodeCounts& group = evidence.group;
+  group.flops.expected = group.contraction.expected = 0;
+  for (const std::size_t node : joined.rows) {
+    const EstimateNode& row = evidence.estimate.nodes[node];
+    const Amount macs = row.runs_nothing() ? 0 : real(row.counts.macs);
+    group.flops.expected = plus(group.flops.expected, hardware_flops(row));
+    group.contraction.expected = plus(group.contraction.expected, plus(macs, macs));
+  }
+  group.bytes.expected = crossing_bytes(joined.rows, evidence.estimate, readers);
+  group.bytes_read.expected =
+      crossing_bytes(joined.rows, evidence.estimate, readers, &documents::EstimateCounts::bytes_read);
+  evidence.padding = most_padding(joined.rows, evidence.estimate);
 }
 
 }  // namespace
@@ -164,7 +157,7 @@ std::optional<double> crossing_bytes(const std::vector<std::size_t>& rows, const
   const auto is_inside = [&](std::size_t row) { return std::binary_search(rows.begin(), rows.end(), row); };
   Amount bytes = 0;
   for (const std::size_t at : rows)
-    bytes = plus(bytes, estimate.nodes[at].runs_nothing() ? Amount(0) : real(estimate.nodes[at].counts.*moved));
+    bytes = plus(bytes, estimate.nodes[at].runs_nothing() ? 0 : real(estimate.nodes[at].counts.*moved));
   for (const std::size_t at : rows) {
     const EstimateNode& row = estimate.nodes[at];
     for (const OutputInfo& output : row.outputs) {
@@ -189,52 +182,18 @@ std::vector<documents::NodeCounts> node_counts(const documents::Measured& measur
   std::vector<documents::NodeCounts> result;
   Readers readers;
   for (const JoinedGroup& joined : joined_groups(measured, estimate)) {
-    const Counted counts = counted(joined.kernels, joined.rows, measured, estimate);
-    if (!counts.has_any) continue;
+    Evidence evidence{.estimate = estimate};
+    if (!add_counters(joined, measured, evidence)) continue;
     if (readers.empty()) readers = readers_of(estimate);
-    documents::NodeCounts group;
-    group.nodes = joined.rows;
-    group.kernels = joined.kernels;
-    group.seconds = joined.seconds;
-    group.flops = {counts.all, 0};
-    group.contraction = {counts.tensor, 0};
-    group.bytes = {counts.bytes, crossing_bytes(joined.rows, estimate, readers, &documents::EstimateCounts::bytes)};
-    group.bytes_read = {counts.read,
-                        crossing_bytes(joined.rows, estimate, readers, &documents::EstimateCounts::bytes_read)};
-    for (const std::size_t node : joined.rows) {
-      const EstimateNode& row = estimate.nodes[node];
-      group.flops.expected = plus(group.flops.expected, hardware_flops(row));
-      const Amount macs = row.runs_nothing() ? Amount(0) : real(row.counts.macs);
-      group.contraction.expected = plus(group.contraction.expected, plus(macs, macs));
-    }
-    group.flags = causes_of({group, counts, estimate, most_padding(group.nodes, estimate)});
-    result.push_back(std::move(group));
+    evidence.group.nodes = joined.rows;
+    evidence.group.kernels = joined.kernels;
+    evidence.group.seconds = joined.seconds;
+    add_estimate(joined, readers, evidence);
+    evidence.group.flags = causes_of(evidence);
+    result.push_back(std::move(evidence.group));
   }
   return result;
 }
-
-namespace {
-
-// Nodes, types, kernels and launches of a group.
-void add_group(base::CsvLine& line, const JoinedGroup& group, const documents::Measured& measured,
-               const EstimateDocument& estimate) {
-  std::vector<std::string> names, types, kernels;
-  for (const std::size_t node : group.rows) {
-    const EstimateNode& row = estimate.nodes[node];
-    names.push_back(!row.name.empty() ? row.name : row.outputs.empty() ? "" : row.outputs[0].name);
-    types.push_back(row.op_type);
-  }
-  Amount launches = 0;
-  for (const std::size_t kernel : group.kernels) {
-    kernels.push_back(measured.kernels[kernel].name);
-    const auto& count = measured.kernels[kernel].launches;
-    launches = plus(launches, count ? Amount(static_cast<double>(*count)) : std::nullopt);
-  }
-  line.name(base::joined(names, " + ")).name(base::joined(types, " + ")).name(base::joined(kernels, " + "));
-  line.add(launches).add(group.seconds);
-}
-
-}  // namespace
 
 std::string node_counts_csv(const documents::Measured& measured, const EstimateDocument& estimate) {
   std::string text =
@@ -245,15 +204,22 @@ std::string node_counts_csv(const documents::Measured& measured, const EstimateD
   for (const JoinedGroup& group : joined_groups(measured, estimate)) {
     // Without a counter, the row has only the estimate's numbers.
     documents::NodeCounts counted;
-    counted.seconds = group.seconds;
     counted.flops.expected = group.flops;
     counted.bytes.expected = group.bytes;
     const auto found = std::find_if(counts.begin(), counts.end(),
                                     [&](const documents::NodeCounts& c) { return c.nodes == group.rows; });
     if (found != counts.end()) counted = *found;
+    const auto name = [&](std::size_t node) -> std::string {
+      const EstimateNode& row = estimate.nodes[node];
+      return !row.name.empty() ? row.name : row.outputs.empty() ? "" : row.outputs[0].name;
+    };
+    Amount launches = 0;
+    for (const std::size_t kernel : group.kernels) launches = plus(launches, measured.kernels[kernel].launches);
     base::CsvLine line;
-    add_group(line, group, measured, estimate);
-    line.add(group.bound_seconds).add(group.ratio());
+    line.name(base::joined(group.rows, " + ", name));
+    line.name(base::joined(group.rows, " + ", [&](std::size_t node) { return estimate.nodes[node].op_type.view(); }));
+    line.name(base::joined(group.kernels, " + ", [&](std::size_t kernel) { return measured.kernels[kernel].name; }));
+    line.add(launches).add(group.seconds).add(group.bound_seconds).add(group.ratio());
     const auto pair = [&](const documents::NodeCounts::Pair& each, const Amount& ratio) {
       line.add(each.measured).add(each.expected).add(ratio);
     };
