@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -20,12 +19,6 @@ namespace pagoda::measured::import {
 namespace {
 
 using Counters = std::map<std::string, double>;
-
-struct Dispatch {
-  std::string name, stream, detail, device;
-  std::optional<double> seconds;
-  Counters counters;
-};
 
 // Counters of AMD's CDNA chips ---------------------------------------------------------------------------------------
 
@@ -69,9 +62,8 @@ std::optional<double> bytes_written(const Counters& counters) {
   return 64 * *full + 32 * (*all - *full);
 }
 
-LaunchSample amd_sample(const Dispatch& dispatch) {
-  LaunchSample sample;
-  sample.seconds = dispatch.seconds;
+LaunchSample amd_sample(const Launch& dispatch) {
+  LaunchSample sample{dispatch.seconds};
   const Counters& counters = dispatch.counters;
   for (const Unit& vector : kVector) {
     const auto of = [&](const char* op) {
@@ -99,30 +91,9 @@ CsvTable table_with(std::string_view text, std::string_view subject, const std::
           cat("has no column \"", key, "\"")};
 }
 
-// Merges launches into rows of kernels, over options.runs equal runs.
-documents::Measured measured_of(const std::vector<Dispatch>& dispatches, std::string_view subject,
-                                const ImportOptions& options, LaunchSample (*sample_of)(const Dispatch&)) {
-  if (dispatches.empty()) base::fail(subject, "holds no dispatch below its header");
-  const std::size_t per_run = launches_per_run(dispatches.size(), options, subject, "dispatch", [&](std::size_t i) {
-    return std::pair<std::string_view, std::string_view>(dispatches[i].name, "");
-  });
-  documents::Measured measured;
-  set_runs(dispatches.size() / per_run, options.warmup, measured);
-  KernelRows rows;
-  for (std::size_t i = 0; i < dispatches.size(); ++i) {
-    const Dispatch& dispatch = dispatches[i];
-    documents::MeasuredKernel kernel;
-    kernel.name = dispatch.name;
-    kernel.provider = dispatch.stream;
-    kernel.detail = dispatch.detail;
-    if (measured.device.empty()) measured.device = dispatch.device;
-    rows.add(dispatch.name + '\n' + dispatch.detail, kernel, i / per_run, sample_of(dispatch));
-  }
-  std::move(rows).finish(measured);
-  if (!options.runs) note_one_run(measured);
+void add_missing_of_launches(documents::Measured& measured) {
   add_missing(measured, {{"seconds", "the table holds dispatches; a whole run is not timed"},
                          {"energy", "the table holds none"}});
-  return measured;
 }
 
 }  // namespace
@@ -146,7 +117,7 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
         (column.starts_with("SQ_") || column.starts_with("TCC_") || column == "FETCH_SIZE" || column == "WRITE_SIZE"))
       wide.emplace_back(column, i);
 
-  std::vector<Dispatch> dispatches;
+  std::vector<Launch> dispatches;
   std::map<std::string, std::size_t> index;
   while (table.next()) {
     const std::string key = table.cell(process) + '\n' + table.cell(id);
@@ -156,21 +127,21 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
       at = found->second;
     }
     if (at == dispatches.size()) {
-      Dispatch dispatch;
-      dispatch.name = table.cell(name);
-      if (queue) dispatch.stream = "queue " + table.cell(queue);
-      if (grid) dispatch.detail = "grid " + table.cell(grid) + (group ? ", group " + table.cell(group) : "");
+      Launch& dispatch = dispatches.emplace_back();
+      dispatch.kernel.name = table.cell(name);
+      if (queue) dispatch.kernel.provider = "queue " + table.cell(queue);
+      if (grid) dispatch.kernel.detail = "grid " + table.cell(grid) + (group ? ", group " + table.cell(group) : "");
       const double from = table.number(begin), to = table.number(end);
       if (to >= from && to > 0) dispatch.seconds = 1e-9 * (to - from);
-      dispatches.push_back(std::move(dispatch));
     }
     Counters& counters = dispatches[at].counters;
     if (counter) counters[table.cell(counter)] += table.number(count);  // sum over the parts of the chip
     for (const auto& [metric, column] : wide)
       if (!table.row[column].empty()) counters[metric] = table.number(column);
   }
-  documents::Measured measured = measured_of(dispatches, subject, options, amd_sample);
+  documents::Measured measured = measured_of(dispatches, "dispatch", subject, options, amd_sample);
   measured.source = "rocprof";
+  add_missing_of_launches(measured);
   constexpr const char* kSizes = "sizes of these requests differ from chip to chip, which the table does not name";
   add_missing(
       measured,
@@ -203,26 +174,25 @@ documents::Measured import_nsys(std::string_view text, std::string_view subject,
     return cat("(", table.cell(table.find({x})), ", ", table.cell(table.find({y})), ", ", table.cell(table.find({z})),
                ")");
   };
-  std::vector<Dispatch> dispatches;
+  std::vector<Launch> dispatches;
   std::size_t copies = 0;
   while (table.next()) {
     if (table.cell(name).starts_with("[CUDA mem")) {
       ++copies;
       continue;
     }
-    Dispatch dispatch;
-    dispatch.name = table.cell(name);
+    Launch& dispatch = dispatches.emplace_back();
+    dispatch.kernel.name = table.cell(name);
     dispatch.device = table.cell(device);
-    if (stream) dispatch.stream = "stream " + table.cell(stream);
-    dispatch.detail = cat("grid ", size_of("GrdX", "GrdY", "GrdZ"), ", block ", size_of("BlkX", "BlkY", "BlkZ"));
+    if (stream) dispatch.kernel.provider = "stream " + table.cell(stream);
+    dispatch.kernel.detail = cat("grid ", size_of("GrdX", "GrdY", "GrdZ"), ", block ", size_of("BlkX", "BlkY", "BlkZ"));
     dispatch.seconds = table.number(duration) * scale;
-    dispatches.push_back(std::move(dispatch));
   }
-  documents::Measured measured = measured_of(dispatches, subject, options, [](const Dispatch& dispatch) {
-    return LaunchSample{dispatch.seconds, {}, {}};
-  });
+  documents::Measured measured = measured_of(dispatches, "dispatch", subject, options,
+                                             [](const Launch& dispatch) { return LaunchSample{dispatch.seconds}; });
   measured.source = "nsys";
   measured.tool = "Nsight Systems";
+  add_missing_of_launches(measured);
   add_missing(measured, {{"flops", "a timeline counts none"}, {"bytes", "a timeline counts none"}});
   if (copies > 0) measured.notes.push_back(cat(copies, " copies and fills are not kernels and are left out"));
   return measured;

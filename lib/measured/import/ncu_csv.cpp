@@ -2,7 +2,6 @@
 // launch), or the table that --csv alone prints (one row per metric). Lines of the profiled program before the header
 // are skipped.
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -13,15 +12,9 @@
 #include "import/ncu_metrics.h"
 #include "import/runs.h"
 #include "pagoda/base/cat.h"
-#include "pagoda/base/text.h"
 
 namespace pagoda::measured::import {
 namespace {
-
-struct Launch {
-  std::string name, grid, block, stream, nvtx, device;
-  std::map<std::string, double> metrics;
-};
 
 // Ranges open at the launch, outermost first. After the thread, a cell of ncu contains one quoted entry per range:
 //   1234  "<default domain>:forward:none:none:none:none:none:none" "<default domain>:conv1:none:…"
@@ -98,16 +91,15 @@ class NcuTable {
   const std::string& cell(std::string_view name) const { return table_.cell(table_.find({name})); }
 
   Launch describe() const {
-    Launch launch{cell("Kernel Name"),
-                  cell("Grid Size"),
-                  cell("Block Size"),
-                  cell("Stream"),
-                  {},
-                  cell("device__attribute_display_name"),
-                  {}};
+    Launch launch{.device = cell("device__attribute_display_name")};
+    documents::MeasuredKernel& kernel = launch.kernel;
+    kernel.name = cell("Kernel Name");
+    if (const std::string& stream = cell("Stream"); !stream.empty()) kernel.provider = "stream " + stream;
+    if (const std::string& grid = cell("Grid Size"); !grid.empty())
+      kernel.detail = cat("grid ", grid, ", block ", cell("Block Size"));
     for (const std::size_t column : nvtx_)
       if (const std::string path = nvtx_path(table_.row[column]); !path.empty())
-        (launch.nvtx += launch.nvtx.empty() ? "" : "/") += path;
+        (kernel.nvtx += kernel.nvtx.empty() ? "" : "/") += path;
     return launch;
   }
 
@@ -137,7 +129,7 @@ class NcuTable {
       base::fail(table_.place(),
                  cat("\"", metric, "\" is in \"", unit,
                      "\"; expected a unit of time, bytes or counts. Export with ncu --print-units base"));
-    launch.metrics[metric] = *number * *scale;
+    launch.counters[metric] = *number * *scale;
   }
 
   CsvTable table_;                      // whose names have no units
@@ -151,10 +143,10 @@ class NcuTable {
 
 // If a kernel's name indicates tensor cores but no metric counts them, marks its sum of operations as unknown.
 LaunchSample sample_of_launch(const Launch& launch, const documents::ChipMetrics* chip) {
-  LaunchSample sample = chip ? sample_of(launch.metrics, *chip) : sample_of(launch.metrics);
+  LaunchSample sample = chip ? sample_of(launch.counters, *chip) : sample_of(launch.counters);
   const bool has_tensor =
       std::any_of(sample.flops.begin(), sample.flops.end(), [](const auto& f) { return f.first.ends_with(".tensor"); });
-  if (!has_tensor && !sample.flops.empty() && is_tensor_kernel(launch.name))
+  if (!has_tensor && !sample.flops.empty() && is_tensor_kernel(launch.kernel.name))
     sample.flops["float16.tensor"] = std::nullopt;
   return sample;
 }
@@ -192,30 +184,12 @@ documents::Measured import_ncu(std::string_view text, std::string_view subject, 
   const documents::ChipMetrics* chip = options.chip.empty() ? nullptr : &documents::chip_metrics(options.chip);
   NcuTable table(text, subject, chip);
   const std::vector<Launch> launches = table.launches();
-  const std::size_t per_run = launches_per_run(launches.size(), options, subject, "launch", [&](std::size_t i) {
-    return std::pair<std::string_view, std::string_view>(launches[i].name, launches[i].nvtx);
-  });
-
-  documents::Measured measured;
+  documents::Measured measured = measured_of(launches, "launch", subject, options,
+                                             [&](const Launch& launch) { return sample_of_launch(launch, chip); });
   measured.source = "ncu";
   measured.tool = "Nsight Compute";
-  set_runs(launches.size() / per_run, options.warmup, measured);
-  KernelRows rows;
-  for (std::size_t i = 0; i < launches.size(); ++i) {
-    const Launch& launch = launches[i];
-    if (measured.device.empty()) measured.device = launch.device;
-    documents::MeasuredKernel kernel;
-    kernel.name = launch.name;
-    kernel.nvtx = launch.nvtx;
-    if (!launch.stream.empty()) kernel.provider = "stream " + launch.stream;
-    if (!launch.grid.empty()) kernel.detail = cat("grid ", launch.grid, ", block ", launch.block);
-    rows.add(base::joined(std::array{launch.nvtx, launch.name, launch.grid, launch.block}, "\n"), kernel, i / per_run,
-             sample_of_launch(launch, chip));
-  }
-  std::move(rows).finish(measured);
   name_missing(measured);
   if (measured.device.empty()) add_missing(measured, {{"device", "no device__attribute_display_name in the file"}});
-  if (!options.runs) note_one_run(measured);
   for (const std::string& metric : table.unread())
     measured.notes.push_back(metric + " has no number for some kernels (n/a or negative); it is unknown there");
   return measured;

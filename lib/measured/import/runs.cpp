@@ -12,14 +12,6 @@ namespace {
 
 using documents::plus;
 
-void accumulate(LaunchSample& sum, const LaunchSample& sample) {
-  sum.seconds = plus(sum.seconds, sample.seconds);
-  for (const documents::LevelField& level : documents::kLevels)
-    sum.bytes.*level.bytes = plus(sum.bytes.*level.bytes, sample.bytes.*level.bytes);
-  for (auto& [precision, flops] : sum.flops) flops = plus(flops, documents::amount(sample.flops, precision));
-  for (const auto& [precision, flops] : sample.flops) sum.flops.try_emplace(precision);
-}
-
 struct Summary {
   double median = 0;
   documents::Spread spread;
@@ -63,8 +55,33 @@ void add_missing(documents::Measured& measured, std::initializer_list<documents:
   measured.missing.insert(measured.missing.end(), missing);
 }
 
-void note_one_run(documents::Measured& measured) {
-  measured.notes.emplace_back("the file does not say how many runs of the model it holds; it is taken as one");
+void accumulate(LaunchSample& sum, const LaunchSample& sample) {
+  sum.seconds = plus(sum.seconds, sample.seconds);
+  for (const documents::LevelField& level : documents::kLevels)
+    sum.bytes.*level.bytes = plus(sum.bytes.*level.bytes, sample.bytes.*level.bytes);
+  for (auto& [precision, flops] : sum.flops) flops = plus(flops, documents::amount(sample.flops, precision));
+  for (const auto& [precision, flops] : sample.flops) sum.flops.try_emplace(precision);
+}
+
+documents::Measured measured_of(const std::vector<Launch>& launches, std::string_view noun, std::string_view subject,
+                                const ImportOptions& options,
+                                const std::function<LaunchSample(const Launch&)>& sample) {
+  if (launches.empty()) base::fail(subject, cat("holds no ", noun, " below its header"));
+  const std::size_t per_run = launches_per_run(launches.size(), options, subject, noun, [&](std::size_t i) {
+    return std::pair<std::string_view, std::string_view>(launches[i].kernel.name, launches[i].kernel.nvtx);
+  });
+  documents::Measured measured;
+  set_runs(launches.size() / per_run, options.warmup, measured);
+  KernelRows rows;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const documents::MeasuredKernel& kernel = launches[i].kernel;
+    if (measured.device.empty()) measured.device = launches[i].device;
+    rows.add(cat(kernel.nvtx, "\n", kernel.name, "\n", kernel.detail), kernel, i / per_run, sample(launches[i]));
+  }
+  std::move(rows).finish(measured);
+  if (!options.runs)
+    measured.notes.emplace_back("the file does not say how many runs of the model it holds; it is taken as one");
+  return measured;
 }
 
 void KernelRows::add(const std::string& key, const documents::MeasuredKernel& kernel, std::size_t run,

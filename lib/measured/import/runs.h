@@ -31,7 +31,6 @@ std::size_t launches_per_run(std::size_t launches, const ImportOptions& options,
                              const std::function<std::pair<std::string_view, std::string_view>(std::size_t)>& launch);
 
 void add_missing(documents::Measured& measured, std::initializer_list<documents::Missing> missing);
-void note_one_run(documents::Measured& measured);  // that a file without numbers of runs is taken as one run
 
 // Measurements of one launch.
 struct LaunchSample {
@@ -39,6 +38,20 @@ struct LaunchSample {
   std::map<std::string, std::optional<double>> flops = {};
   documents::LevelBytes bytes = {};
 };
+// Adds a launch. A number that either lacks is unknown.
+void accumulate(LaunchSample& sum, const LaunchSample& sample);
+
+// A launch in a table of launches.
+struct Launch {
+  documents::MeasuredKernel kernel = {};  // without numbers
+  std::string device = {};                // empty: unknown
+  std::optional<double> seconds = std::nullopt;
+  std::map<std::string, double> counters = {};  // by the table's names, in SI units
+};
+// The kernels of a table: launches with equal names, ranges and details, over as many equal runs as `options` states,
+// or one. Throws Error if there is no launch, and as launches_per_run().
+documents::Measured measured_of(const std::vector<Launch>& launches, std::string_view noun, std::string_view subject,
+                                const ImportOptions& options, const std::function<LaunchSample(const Launch&)>& sample);
 
 class KernelRows {
  public:
