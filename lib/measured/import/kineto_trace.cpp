@@ -155,39 +155,14 @@ void walk(Trace& trace, Visit visit) {
   }
 }
 
-class Rows {
- public:
-  explicit Rows(const Trace& trace) : trace_(trace) {}
-
-  void add(const Event& event, const Context& context, std::size_t run) {
-    documents::MeasuredKernel kernel;
-    kernel.name = trace_.texts[event.name];
-    kernel.op_type = trace_.texts[context.op];
-    kernel.nvtx = trace_.texts[context.path];
-    if (event.kind == Kind::Kernel) kernel.provider = trace_.texts[event.lane];
-    kernel.detail = trace_.texts[event.detail];
-    const std::array<std::uint32_t, 3> same = {event.name, context.op, context.path};
-    const std::size_t occurrence = occurrences_[{run, same}]++;
-    std::string key;
-    for (const std::uint32_t part : same) key += std::to_string(part) + ' ';
-    rows_.add(key + std::to_string(occurrence), kernel, run, {event.duration * kMicrosecond});
-  }
-
-  void finish(documents::Measured& measured) { std::move(rows_).finish(measured); }
-
- private:
-  const Trace& trace_;
-  std::map<std::pair<std::size_t, std::array<std::uint32_t, 3>>, std::size_t> occurrences_;
-  KernelRows rows_;
-};
-
+// An event that becomes a row.
 struct Pick {
   Event event;
   Context context;
   double launched = 0;  // host time of its launch, which determines its run
 };
 
-// The events that become rows, in order of time.
+// In order of time.
 std::vector<Pick> picks_of(Trace& trace, documents::Measured& measured) {
   std::vector<Pick> picks;
   if (trace.kernels.empty()) {
@@ -246,20 +221,30 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
       });
   set_runs(has_steps ? trace.steps.size() : picks.size() / per_run, options.warmup, measured);
 
-  Rows rows(trace);
+  KernelRows rows;
+  std::map<std::array<std::size_t, 4>, std::size_t> occurrences;  // of a name, operator and path in a run
   std::size_t outside = 0;
   double outside_microseconds = 0;
   for (std::size_t i = 0; i < picks.size(); ++i) {
-    const std::ptrdiff_t run =
-        has_steps ? run_at(picks[i].launched, trace.steps) : static_cast<std::ptrdiff_t>(i / per_run);
-    if (run >= 0) {
-      rows.add(picks[i].event, picks[i].context, static_cast<std::size_t>(run));
-    } else {
+    const auto& [event, context, launched] = picks[i];
+    const std::ptrdiff_t at = has_steps ? run_at(launched, trace.steps) : static_cast<std::ptrdiff_t>(i / per_run);
+    if (at < 0) {
       ++outside;
-      outside_microseconds += picks[i].event.duration;
+      outside_microseconds += event.duration;
+      continue;
     }
+    documents::MeasuredKernel kernel;
+    kernel.name = trace.texts[event.name];
+    kernel.op_type = trace.texts[context.op];
+    kernel.nvtx = trace.texts[context.path];
+    if (event.kind == Kind::Kernel) kernel.provider = trace.texts[event.lane];
+    kernel.detail = trace.texts[event.detail];
+    const auto run = static_cast<std::size_t>(at);
+    const std::size_t occurrence = occurrences[{run, event.name, context.op, context.path}]++;
+    rows.add(cat(event.name, " ", context.op, " ", context.path, " ", occurrence), kernel, run,
+             {event.duration * kMicrosecond});
   }
-  rows.finish(measured);
+  std::move(rows).finish(measured);
 
   if (has_steps) {
     std::vector<double> seconds;

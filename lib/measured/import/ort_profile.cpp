@@ -22,16 +22,15 @@ constexpr std::string_view kSuffix = "_kernel_time";
 constexpr std::array<std::string_view, 8> kControlFlow = {
     "BeamSearch", "GreedySearch", "If", "Loop", "Sampling", "Scan", "SequenceMap", "WhisperBeamSearch"};
 
-struct NodeEvent {
-  std::size_t kernel = 0;  // index in Profile::kernels
-  std::int64_t start = 0, duration = 0, thread = 0;
-  std::int64_t gpu = -1;     // sum over its GPU kernels; -1: none were recorded
-  std::int64_t in_body = 0;  // time of nodes in its body
-  std::vector<std::size_t> parents;
-};
-
 struct RunEvent {
   std::int64_t start = 0, duration = 0, thread = 0;
+};
+
+struct NodeEvent : RunEvent {
+  std::size_t kernel = 0;                 // index in Profile::kernels
+  std::int64_t gpu = -1;                  // sum over its GPU kernels; -1: none were recorded
+  std::int64_t in_body = 0;               // time of nodes in its body
+  std::vector<std::size_t> parents = {};  // the nodes around it, outermost first
 };
 
 struct Profile {
@@ -63,9 +62,9 @@ std::int64_t whole(const JsonField& event, const char* key) {
   return *value;
 }
 
-std::int64_t thread_of(const JsonField& event) {
-  const auto found = event.find("tid");
-  return found && found->value().is_integer() ? found->integer() : 0;
+RunEvent read_run(const JsonField& event) {
+  const auto thread = event.find("tid");
+  return {whole(event, "ts"), whole(event, "dur"), thread && thread->value().is_integer() ? thread->integer() : 0};
 }
 
 void read_node(const JsonField& event, std::string name, Profile& profile) {
@@ -87,12 +86,7 @@ void read_node(const JsonField& event, std::string name, Profile& profile) {
     profile.kernels.push_back(std::move(kernel));
     profile.keys.push_back(key);
   }
-  NodeEvent node;
-  node.kernel = at->second;
-  node.start = whole(event, "ts");
-  node.duration = whole(event, "dur");
-  node.thread = thread_of(event);
-  profile.nodes.push_back(std::move(node));
+  profile.nodes.push_back({read_run(event), at->second});
 }
 
 void read_event(const JsonField& event, Profile& profile) {
@@ -107,41 +101,27 @@ void read_event(const JsonField& event, Profile& profile) {
     node.gpu = std::max<std::int64_t>(node.gpu, 0) + whole(event, "dur");
     ++profile.gpu_kernels;
   } else if (category == "Session" && name == "model_run") {
-    profile.runs.push_back({whole(event, "ts"), whole(event, "dur"), thread_of(event)});
+    profile.runs.push_back(read_run(event));
   }
   profile.is_profile = profile.is_profile || category == "Node" || category == "Session";
 }
 
-// Records the nesting of nodes in control-flow nodes, and the time of bodies so that it can be subtracted.
+// Sorts the nodes by time. Records their nesting in control-flow nodes, and the time of bodies so that it can be
+// subtracted.
 void nest(Profile& profile) {
-  std::vector<std::size_t> order(profile.nodes.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  const auto& nodes = profile.nodes;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    if (nodes[a].start != nodes[b].start) return nodes[a].start < nodes[b].start;
-    return nodes[a].duration > nodes[b].duration;
+  std::vector<NodeEvent>& nodes = profile.nodes;
+  std::stable_sort(nodes.begin(), nodes.end(), [](const NodeEvent& a, const NodeEvent& b) {
+    return a.start != b.start ? a.start < b.start : a.duration > b.duration;
   });
   std::vector<std::size_t> open;
-  for (const std::size_t i : order) {
-    NodeEvent& node = profile.nodes[i];
-    while (!open.empty() && nodes[open.back()].start + nodes[open.back()].duration < node.start + node.duration)
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    while (!open.empty() && nodes[open.back()].start + nodes[open.back()].duration < nodes[i].start + nodes[i].duration)
       open.pop_back();
-    if (!open.empty()) {
-      NodeEvent& parent = profile.nodes[open.back()];
-      parent.in_body += node.duration;
-      node.parents = open;
-    }
-    const std::string& op = profile.kernels[node.kernel].op_type;
+    if (!open.empty()) nodes[open.back()].in_body += nodes[i].duration;
+    nodes[i].parents = open;
+    const std::string& op = profile.kernels[nodes[i].kernel].op_type;
     if (std::find(kControlFlow.begin(), kControlFlow.end(), op) != kControlFlow.end()) open.push_back(i);
   }
-  std::vector<NodeEvent> sorted;
-  std::vector<std::size_t> place(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
-  sorted.reserve(order.size());
-  for (const std::size_t i : order) sorted.push_back(std::move(profile.nodes[i]));
-  for (NodeEvent& node : sorted)
-    for (std::size_t& parent : node.parents) parent = place[parent];
-  profile.nodes = std::move(sorted);
 }
 
 // The run around a node's execution: one on the same thread, else any; -1: none.
