@@ -1,10 +1,12 @@
 // Compares counts of two measurements of one program, per kernel: operations must be equal, bytes within a tolerance.
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <map>
 #include <set>
 
+#include "import/runs.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/metrics.h"
@@ -38,62 +40,52 @@ std::string base_name(const std::string& plain) {
   return base.substr(0, base.find_first_of("<("));
 }
 
-using Counts = std::map<std::string, std::optional<double>>;
-
-Counts counts_of(const documents::MeasuredKernel& kernel) {
-  Counts counts;
-  for (const auto& [precision, flops] : kernel.flops) counts[cat("flops.", precision)] = flops;
-  for (const documents::LevelField& level : documents::kLevels)
-    counts[cat("bytes.", level.name)] = kernel.bytes.*level.bytes;
-  return counts;
-}
+using Counts = std::map<std::string, documents::Amount>;
 
 // Sum over all kernels of one name. A number that any of them lacks is unknown for the sum.
 struct Sum {
   std::string name;
-  std::optional<std::int64_t> launches = 0;
-  Counts counts;
-  bool is_first = true;
+  std::optional<std::int64_t> launches;
+  std::optional<import::LaunchSample> sample;  // empty: no kernel
 
   void add(const documents::MeasuredKernel& kernel) {
-    launches = launches && kernel.launches ? std::optional(*launches + *kernel.launches) : std::nullopt;
-    const Counts more = counts_of(kernel);
-    if (is_first) {
-      counts = more;
-      name = kernel.name;
-      is_first = false;
+    const import::LaunchSample more{kernel.seconds, kernel.flops, kernel.bytes};
+    if (!sample) {
+      *this = {kernel.name, kernel.launches, more};
       return;
     }
-    for (auto& [what, sum] : counts) sum = documents::plus(sum, documents::amount(more, what));
-    for (const auto& [what, count] : more) counts.try_emplace(what, std::nullopt);
+    launches = launches && kernel.launches ? std::optional(*launches + *kernel.launches) : std::nullopt;
+    import::accumulate(*sample, more);
+  }
+  Counts counts() const {
+    Counts counts;
+    for (const auto& [precision, flops] : sample->flops) counts[cat("flops.", precision)] = flops;
+    for (const documents::LevelField& level : documents::kLevels)
+      counts[cat("bytes.", level.name)] = sample->bytes.*level.bytes;
+    return counts;
   }
 };
 
-using Sums = std::map<std::string, Sum>;
+using Sides = std::array<const documents::Measured*, 2>;  // ours and theirs
 
-// Base names whose kernels the two measurements spell differently.
-std::set<std::string> differing_bases(const documents::Measured& ours, const documents::Measured& theirs) {
-  std::map<std::string, std::pair<std::set<std::string>, std::set<std::string>>> names;
-  for (const documents::MeasuredKernel& kernel : ours.kernels)
-    names[base_name(plain_name(kernel.name))].first.insert(plain_name(kernel.name));
-  for (const documents::MeasuredKernel& kernel : theirs.kernels)
-    names[base_name(plain_name(kernel.name))].second.insert(plain_name(kernel.name));
-  std::set<std::string> result;
-  for (const auto& [base, pair] : names)
-    if (pair.first != pair.second) result.insert(base);
-  return result;
-}
-
-Sums sums_of(const documents::Measured& measured, const std::set<std::string>& by_base,
-             std::vector<std::string>& order) {
-  Sums sums;
-  for (const documents::MeasuredKernel& kernel : measured.kernels) {
-    const std::string plain = plain_name(kernel.name), base = base_name(plain);
-    const std::string& key = by_base.contains(base) ? base : plain;
-    const auto [found, is_new] = sums.try_emplace(key);
-    if (is_new && std::find(order.begin(), order.end(), key) == order.end()) order.push_back(key);
-    found->second.add(kernel);
-  }
+// The kernels of both sides by name: by base name where the two sides spell the rest of it differently.
+std::vector<std::array<Sum, 2>> matched(const Sides& sides) {
+  std::map<std::string, std::array<std::set<std::string>, 2>> spellings;  // by base name
+  for (std::size_t side = 0; side < sides.size(); ++side)
+    for (const documents::MeasuredKernel& kernel : sides[side]->kernels) {
+      const std::string plain = plain_name(kernel.name);
+      spellings[base_name(plain)][side].insert(plain);
+    }
+  std::vector<std::array<Sum, 2>> sums;
+  std::map<std::string, std::size_t> index;
+  for (std::size_t side = 0; side < sides.size(); ++side)
+    for (const documents::MeasuredKernel& kernel : sides[side]->kernels) {
+      const std::string plain = plain_name(kernel.name), base = base_name(plain);
+      const auto& [ours, theirs] = spellings[base];
+      const auto [found, is_new] = index.try_emplace(ours != theirs ? base : plain, sums.size());
+      if (is_new) sums.emplace_back();
+      sums[found->second][side].add(kernel);
+    }
   return sums;
 }
 
@@ -160,18 +152,11 @@ bool CountComparison::passed() const {
 
 CountComparison verify_counts(const documents::Measured& ours, const documents::Measured& theirs,
                               std::optional<double> bytes_tolerance) {
-  const std::set<std::string> by_base = differing_bases(ours, theirs);
-  std::vector<std::string> order;
-  const Sums our_sums = sums_of(ours, by_base, order), their_sums = sums_of(theirs, by_base, order);
   CountComparison result;
   result.bytes_tolerance = bytes_tolerance;
-  for (const std::string& key : order) {
-    const auto a = our_sums.find(key), b = their_sums.find(key);
-    ComparedKernel kernel;
-    kernel.name = a != our_sums.end() ? a->second.name : b->second.name;
-    if (a != our_sums.end()) kernel.our_launches = a->second.launches;
-    if (b != their_sums.end()) kernel.their_launches = b->second.launches;
-    if (kernel.launches_agree()) kernel.counts = compared(a->second.counts, b->second.counts, bytes_tolerance);
+  for (const auto& [our_sum, their_sum] : matched({&ours, &theirs})) {
+    ComparedKernel kernel{our_sum.sample ? our_sum.name : their_sum.name, our_sum.launches, their_sum.launches, {}};
+    if (kernel.launches_agree()) kernel.counts = compared(our_sum.counts(), their_sum.counts(), bytes_tolerance);
     result.kernels.push_back(std::move(kernel));
   }
   result.totals = totals_of(result.kernels, bytes_tolerance);
