@@ -52,4 +52,11 @@ void require_cupti(const CuptiLibrary& library, const std::string& what, const c
   check_cupti(library, call_cupti(library, name, arguments...), what);
 }
 
+// The same for a function of one structure, which it returns as the call left it.
+template <typename Params>
+Params requested(const CuptiLibrary& library, const std::string& what, const char* name, Params params) {
+  require_cupti(library, what, name, &params);
+  return params;
+}
+
 }  // namespace pagoda::tools::profile

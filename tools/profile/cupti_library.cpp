@@ -9,15 +9,6 @@
 #include "pagoda/base/error.h"
 
 namespace pagoda::tools::profile {
-namespace {
-
-template <typename Params>
-void request(const CuptiLibrary& library, const std::string& what, const char* name, Params& params) {
-  require_cupti(library, what + " by CUPTI", name, &params);
-}
-
-}  // namespace
-
 CuptiLibrary::CuptiLibrary(const std::string& path, Remedy for_user) : library_(cupti_places(path)), remedy_(for_user) {
   if (library_)
     open_neighbours(library_);
@@ -34,8 +25,8 @@ std::uint32_t CuptiLibrary::version() const {
 }
 
 std::vector<std::string> CuptiLibrary::chips() const {
-  auto params = params_to(&CUpti_Profiler_Host_GetSupportedChips_Params::ppChipNames);
-  request(*this, "the list of chips", "cuptiProfilerHostGetSupportedChips", params);
+  const auto params = requested(*this, "the list of chips by CUPTI", "cuptiProfilerHostGetSupportedChips",
+                                params_to(&CUpti_Profiler_Host_GetSupportedChips_Params::ppChipNames));
   return {params.ppChipNames, params.ppChipNames + params.numChips};
 }
 
@@ -79,47 +70,40 @@ std::string profile_remedy(int result) {
 }
 
 // A host object. Its settings accumulate, so each list of metrics has its own object.
-class HostChip::Object {
- public:
-  explicit Object(const HostChip& chip) : library_(chip.library_) {
+struct HostChip::Object {
+  explicit Object(const HostChip& chip) : library(chip.library_) {
     auto params = params_to(&CUpti_Profiler_Host_Initialize_Params::pHostObject);
     params.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
     params.pChipName = chip.chip_.c_str();
     params.pCounterAvailabilityImage = chip.availability_.empty() ? nullptr : chip.availability_.data();
-    request(library_, "the description of " + chip.chip_, "cuptiProfilerHostInitialize", params);
-    object_ = params.pHostObject;
+    handle = call("the description of " + chip.chip_, "cuptiProfilerHostInitialize", params).pHostObject;
+  }
+  Object(const HostChip& chip, const std::vector<std::string>& full_names) : Object(chip) {
+    metrics = full_names;
+    for (const std::string& name : metrics) names.push_back(name.c_str());
+    auto params = params_to(&CUpti_Profiler_Host_ConfigAddMetrics_Params::numMetrics);
+    params.ppMetricNames = names.data();
+    params.numMetrics = names.size();
+    call("the choice of metrics", "cuptiProfilerHostConfigAddMetrics", params);
   }
   ~Object() {
     auto params = params_to(&CUpti_Profiler_Host_Deinitialize_Params::pHostObject);
-    params.pHostObject = object_;
-    call_cupti(library_, "cuptiProfilerHostDeinitialize", &params);
+    params.pHostObject = handle;
+    call_cupti(library, "cuptiProfilerHostDeinitialize", &params);
   }
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
-  CUpti_Profiler_Host_Object* get() const { return object_; }
-  void add(const std::vector<std::string>& full_names) const {
-    std::vector<const char*> names;
-    for (const std::string& name : full_names) names.push_back(name.c_str());
-    auto params = params_to(&CUpti_Profiler_Host_ConfigAddMetrics_Params::numMetrics);
-    params.pHostObject = object_;
-    params.ppMetricNames = names.data();
-    params.numMetrics = names.size();
-    request(library_, "the choice of metrics", "cuptiProfilerHostConfigAddMetrics", params);
+
+  template <typename Params>
+  Params call(const std::string& what, const char* name, Params params) const {
+    params.pHostObject = handle;
+    return requested(library, what + " by CUPTI", name, params);
   }
 
- private:
-  const CuptiLibrary& library_;
-  CUpti_Profiler_Host_Object* object_ = nullptr;
-};
-
-// Evaluates images; kept between images, because counters are read every few launches. Adds the metrics to its host
-// object before it evaluates them: the order of calls that is known to work.
-struct HostChip::Evaluator {
-  Evaluator(const HostChip& chip, const std::vector<std::string>& full_names) : object(chip), metrics(full_names) {
-    object.add(full_names);
-  }
-  const Object object;
-  const std::vector<std::string> metrics;
+  const CuptiLibrary& library;
+  CUpti_Profiler_Host_Object* handle = nullptr;
+  std::vector<std::string> metrics;
+  std::vector<const char*> names;  // of the metrics
 };
 
 HostChip::~HostChip() = default;
@@ -130,10 +114,9 @@ HostChip::HostChip(const CuptiLibrary& library, const std::string& chip, std::ve
   for (const CUpti_MetricType type :
        {CUPTI_METRIC_TYPE_COUNTER, CUPTI_METRIC_TYPE_RATIO, CUPTI_METRIC_TYPE_THROUGHPUT}) {
     auto params = params_to(&CUpti_Profiler_Host_GetBaseMetrics_Params::numMetrics);
-    params.pHostObject = object.get();
     params.metricType = type;
-    request(library_, "the list of metrics", "cuptiProfilerHostGetBaseMetrics", params);
-    metrics_.insert(params.ppMetricNames, params.ppMetricNames + params.numMetrics);
+    const auto found = object.call("the list of metrics", "cuptiProfilerHostGetBaseMetrics", params);
+    metrics_.insert(found.ppMetricNames, found.ppMetricNames + found.numMetrics);
   }
 }
 
@@ -144,7 +127,7 @@ bool HostChip::has(const std::string& full_name) const {
 std::string HostChip::description(const std::string& name) const {
   const Object object(*this);
   auto params = params_to(&CUpti_Profiler_Host_GetMetricProperties_Params::metricType);
-  params.pHostObject = object.get();
+  params.pHostObject = object.handle;
   // Before CUDA 13, only full names have properties.
   int result = CUPTI_ERROR_INVALID_METRIC_NAME;
   for (const std::string& full : {name, name + ".sum", name + ".ratio", name + ".avg.pct_of_peak_sustained_elapsed"}) {
@@ -159,17 +142,14 @@ std::string HostChip::description(const std::string& name) const {
 std::vector<std::uint8_t> HostChip::config(const std::vector<std::string>& full_names) const {
   for (const std::string& name : full_names)  // CUPTI rejects a list without naming the culprit
     if (!has(name)) throw Error(cat("metric ", name, ": ", chip_, " has no such metric"));
-  const Object object(*this);
-  object.add(full_names);
-  auto size = params_to(&CUpti_Profiler_Host_GetConfigImageSize_Params::configImageSize);
-  size.pHostObject = object.get();
-  request(library_, "the size of the configuration", "cuptiProfilerHostGetConfigImageSize", size);
-  std::vector<std::uint8_t> image(size.configImageSize);
+  const Object object(*this, full_names);
+  const auto size = params_to(&CUpti_Profiler_Host_GetConfigImageSize_Params::configImageSize);
+  std::vector<std::uint8_t> image(
+      object.call("the size of the configuration", "cuptiProfilerHostGetConfigImageSize", size).configImageSize);
   auto get = params_to(&CUpti_Profiler_Host_GetConfigImage_Params::pConfigImage);
-  get.pHostObject = object.get();
   get.configImageSize = image.size();
   get.pConfigImage = image.data();
-  request(library_, "the configuration", "cuptiProfilerHostGetConfigImage", get);
+  object.call("the configuration", "cuptiProfilerHostGetConfigImage", get);
   return image;
 }
 
@@ -178,26 +158,23 @@ std::size_t HostChip::passes(const std::vector<std::string>& full_names) const {
   auto params = params_to(&CUpti_Profiler_Host_GetNumOfPasses_Params::numOfPasses);
   params.configImageSize = image.size();
   params.pConfigImage = image.data();
-  request(library_, "the number of passes", "cuptiProfilerHostGetNumOfPasses", params);
-  return params.numOfPasses;
+  return requested(library_, "the number of passes by CUPTI", "cuptiProfilerHostGetNumOfPasses", params).numOfPasses;
 }
 
 std::vector<std::vector<double>> HostChip::evaluate(const std::vector<std::uint8_t>& image, std::size_t ranges,
                                                     const std::vector<std::string>& full_names) const {
-  if (!evaluator_ || evaluator_->metrics != full_names) evaluator_ = std::make_unique<Evaluator>(*this, full_names);
-  std::vector<const char*> names;
-  for (const std::string& name : evaluator_->metrics) names.push_back(name.c_str());
-  std::vector<std::vector<double>> values(ranges, std::vector<double>(names.size()));
+  // Adds the metrics to the object before it evaluates them: the order of calls that is known to work.
+  if (!evaluator_ || evaluator_->metrics != full_names) evaluator_ = std::make_unique<Object>(*this, full_names);
+  std::vector<std::vector<double>> values(ranges, std::vector<double>(full_names.size()));
   for (std::size_t range = 0; range < ranges; ++range) {
     auto params = params_to(&CUpti_Profiler_Host_EvaluateToGpuValues_Params::pMetricValues);
-    params.pHostObject = evaluator_->object.get();
     params.pCounterDataImage = image.data();
     params.counterDataImageSize = image.size();
     params.rangeIndex = range;
-    params.ppMetricNames = names.data();
-    params.numMetrics = names.size();
+    params.ppMetricNames = evaluator_->names.data();
+    params.numMetrics = evaluator_->names.size();
     params.pMetricValues = values[range].data();
-    request(library_, "the values of a range", "cuptiProfilerHostEvaluateToGpuValues", params);
+    evaluator_->call("the values of a range", "cuptiProfilerHostEvaluateToGpuValues", params);
   }
   return values;
 }

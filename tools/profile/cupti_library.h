@@ -68,13 +68,13 @@ class HostChip {
                                             const std::vector<std::string>& full_names) const;
 
  private:
-  class Object;
-  struct Evaluator;
+  struct Object;
   const CuptiLibrary& library_;
   std::string chip_;
   std::vector<std::uint8_t> availability_;
   std::set<std::string> metrics_;
-  mutable std::unique_ptr<Evaluator> evaluator_;
+  // Evaluates images; kept between images, because counters are read every few launches.
+  mutable std::unique_ptr<Object> evaluator_;
 };
 
 }  // namespace pagoda::tools::profile

@@ -10,8 +10,8 @@
 namespace pagoda::tools::profile {
 
 void initialize_profiler(const CuptiLibrary& library) {
-  auto params = params_to(&CUpti_Profiler_Initialize_Params::pPriv);
-  require_cupti(library, "starting CUPTI's profiler", "cuptiProfilerInitialize", &params);
+  requested(library, "starting CUPTI's profiler", "cuptiProfilerInitialize",
+            params_to(&CUpti_Profiler_Initialize_Params::pPriv));
 }
 
 std::vector<std::uint8_t> counter_availability(const CuptiLibrary& library, CUctx_st* context) {
@@ -27,14 +27,14 @@ std::vector<std::uint8_t> counter_availability(const CuptiLibrary& library, CUct
 std::string chip_name(const CuptiLibrary& library, std::size_t device) {
   auto params = params_to(&CUpti_Device_GetChipName_Params::pChipName);
   params.deviceIndex = device;
-  require_cupti(library, "the name of the chip", "cuptiDeviceGetChipName", &params);
-  return params.pChipName != nullptr ? params.pChipName : "";
+  const char* const name = requested(library, "the name of the chip", "cuptiDeviceGetChipName", params).pChipName;
+  return name != nullptr ? name : "";
 }
 
 template <typename Params>
-void RangeProfiler::call(const char* name, Params& params, const char* what) {
+Params RangeProfiler::call(const char* what, const char* name, Params params) {
   params.pRangeProfilerObject = object_;
-  require_cupti(library_, what, name, &params);
+  return requested(library_, what, name, params);
 }
 
 RangeProfiler::RangeProfiler(const CuptiLibrary& library, CUctx_st* context, std::vector<std::uint8_t> config,
@@ -42,8 +42,7 @@ RangeProfiler::RangeProfiler(const CuptiLibrary& library, CUctx_st* context, std
     : RangeProfiler(library, std::move(config), most_ranges) {
   auto enable = params_to(&CUpti_RangeProfiler_Enable_Params::pRangeProfilerObject);
   enable.ctx = context;
-  call("cuptiRangeProfilerEnable", enable, "enabling counters");
-  object_ = enable.pRangeProfilerObject;
+  object_ = call("enabling counters", "cuptiRangeProfilerEnable", enable).pRangeProfilerObject;
   std::vector<const char*> names;
   for (const std::string& metric : metrics) names.push_back(metric.c_str());
   auto size = params_to(&CUpti_RangeProfiler_GetCounterDataSize_Params::counterDataSize);
@@ -51,8 +50,7 @@ RangeProfiler::RangeProfiler(const CuptiLibrary& library, CUctx_st* context, std
   size.numMetrics = names.size();
   size.maxNumOfRanges = most_ranges;
   size.maxNumRangeTreeNodes = static_cast<std::uint32_t>(most_ranges);
-  call("cuptiRangeProfilerGetCounterDataSize", size, "the size of the image");
-  image_.resize(size.counterDataSize);
+  image_.resize(call("the size of the image", "cuptiRangeProfilerGetCounterDataSize", size).counterDataSize);
 }
 
 RangeProfiler::~RangeProfiler() {
@@ -65,7 +63,7 @@ void RangeProfiler::prepare(bool of_ranges) {
   auto clear = params_to(&CUpti_RangeProfiler_CounterDataImage_Initialize_Params::pCounterData);
   clear.counterDataSize = image_.size();
   clear.pCounterData = image_.data();
-  call("cuptiRangeProfilerCounterDataImageInitialize", clear, "a new image");
+  call("a new image", "cuptiRangeProfilerCounterDataImageInitialize", clear);
   auto set = params_to(&CUpti_RangeProfiler_SetConfig_Params::targetNestingLevel);
   set.configSize = config_.size();
   set.pConfig = config_.data();
@@ -79,43 +77,40 @@ void RangeProfiler::prepare(bool of_ranges) {
   set.minNestingLevel = 1;
   set.passIndex = 0;
   set.targetNestingLevel = 1;
-  call("cuptiRangeProfilerSetConfig", set, "the choice of counters");
+  call("the choice of counters", "cuptiRangeProfilerSetConfig", set);
 }
 
 void RangeProfiler::start() {
-  auto params = params_to(&CUpti_RangeProfiler_Start_Params::pRangeProfilerObject);
-  call("cuptiRangeProfilerStart", params, "starting counters");
+  call("starting counters", "cuptiRangeProfilerStart",
+       params_to(&CUpti_RangeProfiler_Start_Params::pRangeProfilerObject));
 }
 
 void RangeProfiler::push(const std::string& name) {
   auto params = params_to(&CUpti_RangeProfiler_PushRange_Params::pRangeName);
   params.pRangeName = name.c_str();
-  call("cuptiRangeProfilerPushRange", params, "opening a range");
+  call("opening a range", "cuptiRangeProfilerPushRange", params);
 }
 
 void RangeProfiler::pop() {
-  auto params = params_to(&CUpti_RangeProfiler_PopRange_Params::pRangeProfilerObject);
-  call("cuptiRangeProfilerPopRange", params, "closing a range");
+  call("closing a range", "cuptiRangeProfilerPopRange",
+       params_to(&CUpti_RangeProfiler_PopRange_Params::pRangeProfilerObject));
 }
 
 bool RangeProfiler::stop() {
-  auto params = params_to(&CUpti_RangeProfiler_Stop_Params::isAllPassSubmitted);
-  call("cuptiRangeProfilerStop", params, "stopping counters");
-  return params.isAllPassSubmitted != 0;
+  const auto params = params_to(&CUpti_RangeProfiler_Stop_Params::isAllPassSubmitted);
+  return call("stopping counters", "cuptiRangeProfilerStop", params).isAllPassSubmitted != 0;
 }
 
 std::size_t RangeProfiler::decode() {
-  auto params = params_to(&CUpti_RangeProfiler_DecodeData_Params::numOfRangeDropped);
-  call("cuptiRangeProfilerDecodeData", params, "reading counters");
-  return params.numOfRangeDropped;
+  const auto params = params_to(&CUpti_RangeProfiler_DecodeData_Params::numOfRangeDropped);
+  return call("reading counters", "cuptiRangeProfilerDecodeData", params).numOfRangeDropped;
 }
 
 std::size_t RangeProfiler::ranges() {
   auto params = params_to(&CUpti_RangeProfiler_GetCounterDataInfo_Params::numTotalRanges);
   params.pCounterDataImage = image_.data();
   params.counterDataImageSize = image_.size();
-  require_cupti(library_, "counting ranges", "cuptiRangeProfilerGetCounterDataInfo", &params);
-  return params.numTotalRanges;
+  return requested(library_, "counting ranges", "cuptiRangeProfilerGetCounterDataInfo", params).numTotalRanges;
 }
 
 }  // namespace pagoda::tools::profile

@@ -49,7 +49,7 @@ class RangeProfiler {
   RangeProfiler(const CuptiLibrary& library, std::vector<std::uint8_t> config, std::size_t most_ranges)
       : library_(library), config_(std::move(config)), most_ranges_(most_ranges) {}
   template <typename Params>
-  void call(const char* name, Params& params, const char* what);
+  Params call(const char* what, const char* name, Params params);
 
   const CuptiLibrary& library_;
   std::vector<std::uint8_t> config_, image_;
