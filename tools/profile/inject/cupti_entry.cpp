@@ -188,39 +188,56 @@ CUstream stream_of(const void* params) {
   return c != nullptr ? c->hStream : nullptr;
 }
 
-struct LaunchCall {
+enum class CallKind : std::uint8_t { Kernel, Graph, Capture, CaptureEnd };  // Capture: of a stream into a graph begins
+
+// A driver call that the recorder hears of.
+struct DriverCall {
   CUpti_CallbackId id;
-  bool is_graph = false, is_per_thread = false;  // per thread: a null stream means the thread's own, not the legacy one
-  std::string (*geometry)(const void* params) = nullptr;
+  CallKind kind = CallKind::Kernel;
+  bool is_per_thread = false;  // a null stream means the thread's own, not the legacy one
   CUstream (*stream)(const void* params) = nullptr;
+  std::string (*geometry)(const void* params) = nullptr;  // of a kernel
 };
 template <typename Params>
-constexpr LaunchCall kernel(CUpti_CallbackId id, bool is_per_thread) {
-  return {id, false, is_per_thread, geometry_of<Params>, stream_of<Params>};
+constexpr DriverCall kernel(CUpti_CallbackId id, bool is_per_thread = false) {
+  return {id, CallKind::Kernel, is_per_thread, stream_of<Params>, geometry_of<Params>};
 }
 template <typename Params>
-constexpr LaunchCall graph(CUpti_CallbackId id, bool is_per_thread) {
-  return {id, true, is_per_thread, nullptr, stream_of<Params>};
+constexpr DriverCall call(CallKind kind, CUpti_CallbackId id, bool is_per_thread = false) {
+  return {id, kind, is_per_thread, stream_of<Params>};
 }
-constexpr LaunchCall kLaunchCalls[] = {
-    kernel<cuLaunchKernel_params>(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, false),
+using enum CallKind;
+constexpr DriverCall kCalls[] = {
+    kernel<cuLaunchKernel_params>(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel),
     kernel<cuLaunchKernel_ptsz_params>(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, true),
-    kernel<cuLaunchKernelEx_params>(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, false),
+    kernel<cuLaunchKernelEx_params>(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx),
     kernel<cuLaunchKernelEx_ptsz_params>(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz, true),
-    kernel<cuLaunchCooperativeKernel_params>(CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel, false),
+    kernel<cuLaunchCooperativeKernel_params>(CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel),
     kernel<cuLaunchCooperativeKernel_ptsz_params>(CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz, true),
-    graph<cuGraphLaunch_params>(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, false),
-    graph<cuGraphLaunch_ptsz_params>(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz, true),
+    call<cuGraphLaunch_params>(Graph, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch),
+    call<cuGraphLaunch_ptsz_params>(Graph, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz, true),
     // Launch functions from before CUDA 4 and for several devices at once: not counted, but recorded with their names.
     {CUPTI_DRIVER_TRACE_CBID_cuLaunch},
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchGrid},
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchGridAsync},
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernelMultiDevice},
+    call<cuStreamBeginCapture_params>(Capture, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture),
+    call<cuStreamBeginCapture_ptsz_params>(Capture, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz, true),
+    call<cuStreamBeginCapture_v2_params>(Capture, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2),
+    call<cuStreamBeginCapture_v2_ptsz_params>(Capture, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz, true),
+    call<cuStreamBeginCaptureToGraph_params>(Capture, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph),
+    call<cuStreamBeginCaptureToGraph_ptsz_params>(Capture, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz,
+                                                  true),
+    call<cuStreamEndCapture_params>(CaptureEnd, CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture),
+    call<cuStreamEndCapture_ptsz_params>(CaptureEnd, CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz, true),
+    // Destroying a stream ends its capture.
+    call<cuStreamDestroy_params>(CaptureEnd, CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy),
+    call<cuStreamDestroy_v2_params>(CaptureEnd, CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2),
 };
 
 // A launch into a stream under capture becomes part of a graph and runs with the graph; nothing runs now that could be
 // counted. The legacy stream cannot be captured, and must not be queried while another stream is under capture.
-bool is_captured(const LaunchCall& call, const void* params) {
+bool is_captured(const DriverCall& call, const void* params) {
   if (call.stream == nullptr || params == nullptr) return false;
   const CUstream stream = call.stream(params);
   if (stream == CU_STREAM_LEGACY || (stream == nullptr && !call.is_per_thread)) return false;
@@ -235,14 +252,14 @@ bool is_captured(const LaunchCall& call, const void* params) {
 // Correlation of the runtime call that this thread is in; 0: none.
 thread_local std::uint32_t outer_correlation = 0;
 
-void on_launch(const LaunchCall& call, const CUpti_CallbackData& data) {
+void on_launch(const DriverCall& call, const CUpti_CallbackData& data) {
   LaunchSite site;
   site.context = handle_of(data.context);
   site.correlation = data.correlationId;
   site.outer_correlation = outer_correlation;
-  site.is_graph = call.is_graph;
+  site.is_graph = call.kind == Graph;
   site.is_captured = is_captured(call, data.functionParams);
-  site.kernel = call.is_graph ? "graph" : kernel_name(data.symbolName);
+  site.kernel = site.is_graph ? "graph" : kernel_name(data.symbolName);
   if (data.callbackSite == CUPTI_API_ENTER) {
     if (call.geometry && data.functionParams) site.detail = call.geometry(data.functionParams);
     recorder()->launch_begins(site);
@@ -250,28 +267,6 @@ void on_launch(const LaunchCall& call, const CUpti_CallbackData& data) {
     recorder()->launch_ends(site);
   }
 }
-
-struct CaptureCall {
-  CUpti_CallbackId id;
-  bool begins, is_per_thread;
-  CUstream (*stream)(const void* params);
-};
-// clang-format off
-constexpr CaptureCall kCaptureCalls[] = {
-    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture, true, false, stream_of<cuStreamBeginCapture_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz, true, true, stream_of<cuStreamBeginCapture_ptsz_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, true, false, stream_of<cuStreamBeginCapture_v2_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz, true, true, stream_of<cuStreamBeginCapture_v2_ptsz_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph, true, false, stream_of<cuStreamBeginCaptureToGraph_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz, true, true,
-     stream_of<cuStreamBeginCaptureToGraph_ptsz_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, false, false, stream_of<cuStreamEndCapture_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz, false, true, stream_of<cuStreamEndCapture_ptsz_params>},
-    // Destroying a stream ends its capture.
-    {CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy, false, false, stream_of<cuStreamDestroy_params>},
-    {CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2, false, false, stream_of<cuStreamDestroy_v2_params>},
-};
-// clang-format on
 
 // Identifies a stream by its handle. Per-thread streams share one handle: uses the address of a thread-local variable.
 std::uint64_t identity(CUstream stream, bool is_per_thread) {
@@ -282,26 +277,26 @@ std::uint64_t identity(CUstream stream, bool is_per_thread) {
 
 // A capture is open from before the call that begins it until after the call that ends it. If the begin fails, it is
 // closed again; if the end fails because another thread must end the capture, it stays open.
-void on_capture(const CaptureCall& call, const CUpti_CallbackData& data) {
+void on_capture(const DriverCall& call, const CUpti_CallbackData& data) {
   if (data.functionParams == nullptr) return;
   const std::uint64_t stream = identity(call.stream(data.functionParams), call.is_per_thread);
   if (data.callbackSite == CUPTI_API_ENTER) {
-    if (call.begins) recorder()->capture_begins(stream);
+    if (call.kind == Capture) recorder()->capture_begins(stream);
     return;
   }
   const auto* const result = static_cast<const CUresult*>(data.functionReturnValue);
   const CUresult returned = result != nullptr ? *result : CUDA_SUCCESS;
-  if (call.begins ? returned != CUDA_SUCCESS : returned != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
+  if (call.kind == Capture ? returned != CUDA_SUCCESS : returned != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
     recorder()->capture_ends(stream);
 }
 
 void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
   try {
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
-      for (const LaunchCall& call : kLaunchCalls)
-        if (call.id == id) on_launch(call, *static_cast<const CUpti_CallbackData*>(data));
-      for (const CaptureCall& call : kCaptureCalls)
-        if (call.id == id) on_capture(call, *static_cast<const CUpti_CallbackData*>(data));
+      for (const DriverCall& call : kCalls)
+        if (call.id == id)
+          (call.kind == Kernel || call.kind == Graph ? on_launch : on_capture)(
+              call, *static_cast<const CUpti_CallbackData*>(data));
     } else if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) {
       const auto* const call = static_cast<const CUpti_CallbackData*>(data);
       outer_correlation = call->callbackSite == CUPTI_API_ENTER ? call->correlationId : 0;
@@ -383,12 +378,9 @@ void subscribe() {
 #endif
     result = call_cupti(library(), "cuptiSubscribe", &subscriber, on_callback, static_cast<void*>(nullptr));
   check_cupti(library(), result, "listening to launches" + holder);
-  std::vector<CUpti_CallbackId> ids;
-  for (const LaunchCall& call : kLaunchCalls) ids.push_back(call.id);
-  for (const CaptureCall& call : kCaptureCalls) ids.push_back(call.id);
-  for (const CUpti_CallbackId id : ids)
+  for (const DriverCall& call : kCalls)
     require_cupti(library(), "listening to launches", "cuptiEnableCallback", std::uint32_t{1}, subscriber,
-                  CUPTI_CB_DOMAIN_DRIVER_API, id);
+                  CUPTI_CB_DOMAIN_DRIVER_API, call.id);
   require_cupti(library(), "listening to contexts", "cuptiEnableCallback", std::uint32_t{1}, subscriber,
                 CUPTI_CB_DOMAIN_RESOURCE, CUpti_CallbackId{CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING});
   // A kernel has the correlation of the runtime call or of the driver call, undocumented which: keep both.
