@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "pagoda/measured/import.h"
-#include "pagoda/measured/peaks.h"
 #include "support/json_schema.h"
 
 namespace pagoda::measured::profile {

@@ -9,7 +9,6 @@
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/text.h"
 #include "pagoda/measured/join.h"
-#include "pagoda/measured/peaks.h"
 #include "pagoda/measured/record.h"
 
 namespace pagoda::measured {

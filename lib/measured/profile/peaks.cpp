@@ -4,10 +4,21 @@
 #include <cmath>
 
 #include "pagoda/base/cat.h"
-#include "pagoda/measured/peaks.h"
 #include "pagoda/measured/record.h"
 
-namespace pagoda::measured {
+namespace pagoda::measured::profile {
+namespace {
+
+// The clock of a quantity's peak: for bytes the clock of their memory level, else the SM's.
+std::string clock_of(std::string_view of) {
+  const documents::QuantityName name = documents::quantity_name(of);
+  return name.kind == documents::QuantityKind::Bytes ? std::string(name.of) : "sm";
+}
+std::string cycles_of(const std::string& clock) { return clock == "sm" ? "cycles" : "cycles." + clock; }
+
+using ClockSums = std::map<std::string, std::pair<double, double>>;  // cycles, and seconds of launches with both
+
+}  // namespace
 
 std::map<std::string, double> shares_of_peak(const documents::MeasuredKernel& kernel,
                                              const documents::MeasuredDevice& device) {
@@ -24,20 +35,6 @@ std::map<std::string, double> shares_of_peak(const documents::MeasuredKernel& ke
   return shares;
 }
 
-namespace profile {
-namespace {
-
-// The clock of a quantity's peak: for bytes the clock of their memory level, else the SM's.
-std::string clock_of(std::string_view of) {
-  const documents::QuantityName name = documents::quantity_name(of);
-  return name.kind == documents::QuantityKind::Bytes ? std::string(name.of) : "sm";
-}
-std::string cycles_of(const std::string& clock) { return clock == "sm" ? "cycles" : "cycles." + clock; }
-
-using ClockSums = std::map<std::string, std::pair<double, double>>;  // cycles, and seconds of launches with both
-
-}  // namespace
-
 std::map<std::string, double> launch_amounts(const ProcessRecord& process, const RecordedLaunch& launch,
                                              const documents::ChipMetrics& chip) {
   std::map<std::string, double> values;
@@ -48,9 +45,9 @@ std::map<std::string, double> launch_amounts(const ProcessRecord& process, const
   return documents::evaluate_metrics(chip, values);
 }
 
-std::vector<documents::MeasuredDevice> recorded_devices(const std::vector<RecordedRun>& runs, DevicePlaces& place_of) {
-  std::vector<documents::MeasuredDevice> devices;
-  std::vector<const RecordedDevice*> recorded;  // one per entry of `devices`
+DevicesOfRuns recorded_devices(const std::vector<RecordedRun>& runs) {
+  DevicesOfRuns result;
+  std::vector<const RecordedDevice*> recorded;  // one per device of the result
   std::vector<ClockSums> sums;
   const auto place = [&](const RecordedDevice& device) {
     for (std::size_t i = 0; i < recorded.size(); ++i) {
@@ -64,18 +61,18 @@ std::vector<documents::MeasuredDevice> recorded_devices(const std::vector<Record
   };
   for (const RecordedRun& run : runs)
     for (const ProcessRecord& process : run) {
-      for (const auto& [context, device] : process.device_of) place_of[{&process, context}] = place(device);
+      for (const auto& [context, device] : process.device_of) result.places[{&process, context}] = place(device);
       for (const RecordedLaunch& launch : process.launches) {
-        const auto found = place_of.find({&process, launch.context});
+        const auto found = result.place(process, launch);
         const documents::ChipMetrics* const chip =
-            found == place_of.end() ? nullptr : documents::find_chip_metrics(recorded[found->second]->chip);
+            found ? documents::find_chip_metrics(recorded[*found]->chip) : nullptr;
         if (chip == nullptr) continue;
         const auto amounts = launch_amounts(process, launch, *chip);
         const auto seconds = amounts.find("seconds");
         if (seconds == amounts.end()) continue;
         for (const char* clock : {"sm", "l1", "l2", "dram"})
           if (const auto cycles = amounts.find(cycles_of(clock)); cycles != amounts.end()) {
-            auto& [all_cycles, all_seconds] = sums[found->second][clock];
+            auto& [all_cycles, all_seconds] = sums[*found][clock];
             all_cycles += cycles->second;
             all_seconds += seconds->second;
           }
@@ -94,9 +91,9 @@ std::vector<documents::MeasuredDevice> recorded_devices(const std::vector<Record
         device.peaks[of] = {per_cycle,
                             hz == device.clocks.end() ? std::nullopt : std::optional(per_cycle * hz->second)};
       }
-    devices.push_back(std::move(device));
+    result.devices.push_back(std::move(device));
   }
-  return devices;
+  return result;
 }
 
 std::map<std::string, double> launch_shares(const std::map<std::string, double>& amounts,
@@ -132,5 +129,4 @@ std::vector<std::vector<std::string>> session_metrics(const documents::MetricPla
   return lists;
 }
 
-}  // namespace profile
-}  // namespace pagoda::measured
+}  // namespace pagoda::measured::profile

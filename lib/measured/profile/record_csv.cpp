@@ -54,10 +54,9 @@ std::vector<std::string> head(const ProcessRecord& process, const RecordedLaunch
 
 std::string record_csv(const std::vector<RecordedRun>& runs) {
   const std::vector<std::string> metrics = recorded_metrics(runs);
-  DevicePlaces place_of;
-  const std::vector<documents::MeasuredDevice> devices = recorded_devices(runs, place_of);
+  const DevicesOfRuns recorded = recorded_devices(runs);
   std::set<std::string> peaks;
-  for (const documents::MeasuredDevice& device : devices)
+  for (const documents::MeasuredDevice& device : recorded.devices)
     for (const auto& [of, peak] : device.peaks) peaks.insert(of);
   std::string text, units;
   const auto column = [&](const std::string& name, const std::string& in) {
@@ -87,10 +86,9 @@ std::string record_csv(const std::vector<RecordedRun>& runs) {
           row += "," + quoted(cell);
         }
         std::map<std::string, double> shares;
-        if (const auto place = place_of.find({&process, launch.context}); place != place_of.end() && !peaks.empty()) {
-          const documents::MeasuredDevice& device = devices[place->second];
-          if (!device.peaks.empty())
-            shares = launch_shares(launch_amounts(process, launch, documents::chip_metrics(device.chip)), device);
+        if (const auto place = recorded.place(process, launch); place && !recorded.devices[*place].peaks.empty()) {
+          const documents::MeasuredDevice& device = recorded.devices[*place];
+          shares = launch_shares(launch_amounts(process, launch, documents::chip_metrics(device.chip)), device);
         }
         for (const std::string& of : peaks)
           row += "," + quoted(shares.contains(of) ? base::shortest(100 * shares.at(of)) : "n/a");

@@ -40,7 +40,7 @@ const documents::ChipMetrics* chip_of(const ProcessRecord& process, const Record
 }
 
 std::vector<Turn> turns_of(const std::vector<RecordedRun>& runs, const documents::ChipMetrics* chip,
-                           const DevicePlaces& places) {
+                           const DevicesOfRuns& devices) {
   std::vector<Turn> turns;
   for (const RecordedRun& run : runs) {
     std::map<std::int64_t, std::size_t> index;  // by iteration
@@ -54,8 +54,7 @@ std::vector<Turn> turns_of(const std::vector<RecordedRun>& runs, const documents
         const auto [found, is_new] = index.try_emplace(launch.iteration, turns.size());
         if (is_new) turns.push_back({launch.group, {}, {}});
         Turn& turn = turns[found->second];
-        const auto place = places.find({&process, launch.context});
-        const auto device = place == places.end() ? std::nullopt : std::optional(place->second);
+        const auto device = devices.place(process, launch);
         const std::string key = key_of(launch, device);
         auto& list = turn.launches[key];
         if (list.empty()) turn.order.push_back(key);
@@ -200,9 +199,9 @@ documents::Measured merged(const std::vector<RecordedRun>& runs, const documents
   measured.source = "pagoda-profile";
   measured.env["mode"] = options.mode;
   add_facts(runs, chip == nullptr, measured);  // counters change the duration of a run, and so its energy
-  DevicePlaces places;
-  measured.devices = recorded_devices(runs, places);
-  const std::vector<Turn> turns = turns_of(runs, chip, places);
+  const DevicesOfRuns recorded = recorded_devices(runs);
+  measured.devices = recorded.devices;
+  const std::vector<Turn> turns = turns_of(runs, chip, recorded);
   std::size_t groups = 0;
   const auto whole = whole_runs(turns, groups);
   import::set_runs(whole.size(), options.warmup, measured);

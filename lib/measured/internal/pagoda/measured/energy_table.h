@@ -36,8 +36,8 @@ EnergyTable read_energy_csv(std::string_view text, std::string_view subject);
 
 // Adds whole runs with joules, with the work of the estimate at their sizes; without an estimate, kernels with joules
 // and counters of operations and DRAM bytes. Throws Error if there is neither an estimate nor a kernel.
-void add_energy_runs(EnergyTable& table, const documents::Measured& measured, const documents::EstimateDocument* estimate,
-                     std::string_view subject);
+void add_energy_runs(EnergyTable& table, const documents::Measured& measured,
+                     const documents::EstimateDocument* estimate, std::string_view subject);
 
 // E = ε_f·W + ε_m·Q + π_0·T: terms "joules_per_flop", "joules_per_byte" and "constant_watts".
 EnergyFit fit_energy(const std::vector<EnergyRun>& rows, const EnergyFitOptions& options = {});

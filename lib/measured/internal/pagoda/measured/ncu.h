@@ -82,8 +82,8 @@ struct ComparedKernel {
 };
 
 struct CountComparison {
-  std::vector<ComparedKernel> kernels;  // in our order, then kernels that only ncu reported
-  std::vector<ComparedCount> totals;    // sums over kernels whose launches agree
+  std::vector<ComparedKernel> kernels;    // in our order, then kernels that only ncu reported
+  std::vector<ComparedCount> totals;      // sums over kernels whose launches agree
   std::optional<double> bytes_tolerance;  // empty: bytes are shown but not judged
   // True if launches agree, operations of every kernel are equal, bytes, if judged, agree in the sum over kernels, and
   // at least one count was compared. A single kernel's DRAM bytes do not count, since its writes may leave the L2
