@@ -35,14 +35,17 @@ std::map<std::string, double> shares_of_peak(const documents::MeasuredKernel& ke
   return shares;
 }
 
+std::map<std::string, double> finite_values(const ProcessRecord& process, const RecordedLaunch& launch) {
+  std::map<std::string, double> values;
+  for (std::size_t i = 0; i < launch.values.size(); ++i)
+    if (std::isfinite(launch.values[i])) values[process.metrics[launch.metrics][i]] = launch.values[i];
+  return values;
+}
+
 std::map<std::string, double> launch_amounts(const ProcessRecord& process, const RecordedLaunch& launch,
                                              const documents::ChipMetrics& chip) {
-  std::map<std::string, double> values;
-  if (launch.values.empty()) return values;
-  const std::vector<std::string>& names = process.metrics[launch.metrics];
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (std::isfinite(launch.values[i])) values[names[i]] = launch.values[i];
-  return documents::evaluate_metrics(chip, values);
+  if (launch.values.empty()) return {};
+  return documents::evaluate_metrics(chip, finite_values(process, launch));
 }
 
 DevicesOfRuns recorded_devices(const std::vector<RecordedRun>& runs) {

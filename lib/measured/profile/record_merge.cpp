@@ -14,8 +14,8 @@ namespace pagoda::measured::profile {
 namespace {
 
 struct Counted {
+  const ProcessRecord* process = nullptr;
   const RecordedLaunch* launch = nullptr;
-  const std::vector<std::string>* metrics = nullptr;
   const documents::ChipMetrics* chip = nullptr;  // of its device; null: times only
   std::optional<std::size_t> device;
 };
@@ -58,78 +58,56 @@ std::vector<Turn> turns_of(const std::vector<RecordedRun>& runs, const documents
         const std::string key = key_of(launch, device);
         auto& list = turn.launches[key];
         if (list.empty()) turn.order.push_back(key);
-        list.push_back({&launch, launch.values.empty() ? nullptr : &process.metrics[launch.metrics],
-                        chip_of(process, launch, chip), device});
+        list.push_back({&process, &launch, chip_of(process, launch, chip), device});
       }
   }
   return turns;
 }
 
-class Merger {
- public:
-  explicit Merger(std::size_t groups) : groups_(groups) {}
+documents::MeasuredKernel described(const Counted& counted) {
+  const RecordedLaunch& launch = *counted.launch;
+  documents::MeasuredKernel kernel;
+  kernel.name = launch.kernel;
+  kernel.node = launch.node;
+  kernel.nvtx = launch.nvtx;
+  kernel.detail = launch.kernel == "graph" && launch.kernels > 1 ? cat(launch.kernels, " kernels") : launch.detail;
+  kernel.device = counted.device;
+  return kernel;
+}
 
-  // Adds a whole run: one turn of each group.
-  void add(const std::vector<const Turn*>& turns, std::size_t run) {
-    for (const std::string& key : turns.front()->order) {
-      const std::vector<Counted>& first = turns.front()->launches.at(key);
-      const bool is_same = std::all_of(turns.begin(), turns.end(), [&](const Turn* turn) {
-        const auto found = turn->launches.find(key);
-        return found != turn->launches.end() && found->second.size() == first.size();
-      });
-      if (!is_same) differing_.insert(key);
-      for (std::size_t i = 0; i < first.size(); ++i) {
-        std::map<std::string, double> values;
-        bool is_known = is_same;
-        for (const Turn* turn : turns)
-          if (is_same) is_known = collect(turn->launches.at(key)[i], values) && is_known;
-        documents::MeasuredKernel kernel = described(*first[i].launch);
-        kernel.device = first[i].device;
-        rows_.add(key, kernel, run, sample(first[i].chip, values, is_known));
-      }
-    }
-    for (const Turn* turn : turns)
-      for (const std::string& key : turn->order)
-        if (!turns.front()->launches.contains(key)) differing_.insert(key);
-  }
-
-  void finish(documents::Measured& measured) && {
-    std::move(rows_).finish(measured);
-    if (!differing_.empty())
-      measured.notes.push_back(cat(differing_.size(), " kernels were not launched alike in the ", groups_,
-                                   " runs that count different metrics; their numbers are not merged and unknown"));
-  }
-
- private:
-  static bool collect(const Counted& counted, std::map<std::string, double>& values) {
-    if (counted.metrics == nullptr) return false;
-    for (std::size_t i = 0; i < counted.metrics->size(); ++i)
-      if (std::isfinite(counted.launch->values[i]))  // not finite on a shared MIG instance
-        values.try_emplace((*counted.metrics)[i], counted.launch->values[i]);
-    return true;
-  }
-
-  static documents::MeasuredKernel described(const RecordedLaunch& launch) {
-    documents::MeasuredKernel kernel;
-    kernel.name = launch.kernel;
-    kernel.node = launch.node;
-    kernel.nvtx = launch.nvtx;
-    kernel.detail = launch.detail;
-    if (launch.kernel == "graph" && launch.kernels > 1) kernel.detail = cat(launch.kernels, " kernels");
-    return kernel;
-  }
-
-  static import::LaunchSample sample(const documents::ChipMetrics* chip, const std::map<std::string, double>& values,
-                                     bool is_known) {
+import::LaunchSample sample_of(const documents::ChipMetrics* chip, const std::map<std::string, double>& values,
+                               bool is_known){
     if (!is_known) return chip == nullptr ? import::LaunchSample() : import::sample_of_amounts({}, *chip);
-    if (chip == nullptr) return {documents::amount(values, "seconds")};
-    return import::sample_of_amounts(documents::evaluate_metrics(*chip, values), *chip);
-  }
+if (chip == nullptr) return {documents::amount(values, "seconds")};
+return import::sample_of_amounts(documents::evaluate_metrics(*chip, values), *chip);
+}  // namespace
 
-  std::size_t groups_;
-  import::KernelRows rows_;
-  std::set<std::string> differing_;
-};
+// Adds a whole run: one turn of each group. Adds the keys of launches that the turns do not have alike to `differing`;
+// their numbers are unknown.
+void add_run(const std::vector<const Turn*>& turns, std::size_t run, import::KernelRows& rows,
+             std::set<std::string>& differing) {
+  for (const std::string& key : turns.front()->order) {
+    const std::vector<Counted>& first = turns.front()->launches.at(key);
+    const bool is_same = std::all_of(turns.begin(), turns.end(), [&](const Turn* turn) {
+      const auto found = turn->launches.find(key);
+      return found != turn->launches.end() && found->second.size() == first.size();
+    });
+    if (!is_same) differing.insert(key);
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      std::map<std::string, double> values;
+      bool is_known = is_same;
+      for (std::size_t turn = 0; is_known && turn < turns.size(); ++turn) {
+        const Counted& counted = turns[turn]->launches.at(key)[i];
+        is_known = !counted.launch->values.empty();
+        values.merge(finite_values(*counted.process, *counted.launch));
+      }
+      rows.add(key, described(first[i]), run, sample_of(first[i].chip, values, is_known));
+    }
+  }
+  for (const Turn* turn : turns)
+    for (const std::string& key : turn->order)
+      if (!turns.front()->launches.contains(key)) differing.insert(key);
+}
 
 // Combines turns into whole runs: one of each group, in order of appearance. Left-over turns are dropped.
 std::vector<std::vector<const Turn*>> whole_runs(const std::vector<Turn>& turns, std::size_t& groups) {
@@ -205,9 +183,13 @@ documents::Measured merged(const std::vector<RecordedRun>& runs, const documents
   std::size_t groups = 0;
   const auto whole = whole_runs(turns, groups);
   import::set_runs(whole.size(), options.warmup, measured);
-  Merger merger(groups);
-  for (std::size_t run = 0; run < whole.size(); ++run) merger.add(whole[run], run);
-  if (!whole.empty()) std::move(merger).finish(measured);
+  import::KernelRows rows;
+  std::set<std::string> differing;
+  for (std::size_t run = 0; run < whole.size(); ++run) add_run(whole[run], run, rows, differing);
+  std::move(rows).finish(measured);
+  if (!differing.empty())
+    measured.notes.push_back(cat(differing.size(), " kernels were not launched alike in the ", groups,
+                                 " runs that count different metrics; their numbers are not merged and unknown"));
   measured.missing = options.missing;
   if (chip != nullptr) add_uncounted(runs, *chip, measured.missing);
   for (const documents::MeasuredDevice& device : measured.devices)
@@ -225,7 +207,7 @@ documents::Measured merged(const std::vector<RecordedRun>& runs, const documents
   return measured;
 }
 
-}  // namespace
+}  // namespace pagoda::measured::profile
 
 documents::Measured measured_of(const std::vector<RecordedRun>& runs, const documents::ChipMetrics& chip,
                                 const RecordOptions& options) {

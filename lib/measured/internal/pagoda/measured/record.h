@@ -76,7 +76,9 @@ struct DevicesOfRuns {
 };
 DevicesOfRuns recorded_devices(const std::vector<RecordedRun>& runs);
 
-// The quantities that a launch's values give; non-finite values are unknown. Empty if the launch has no values.
+// The values of a launch by metric. Values that are not finite are left out: some are not on a shared MIG instance.
+std::map<std::string, double> finite_values(const ProcessRecord& process, const RecordedLaunch& launch);
+// The quantities that a launch's values give. Empty if the launch has no values.
 std::map<std::string, double> launch_amounts(const ProcessRecord& process, const RecordedLaunch& launch,
                                              const documents::ChipMetrics& chip);
 
