@@ -41,11 +41,11 @@ std::string wrong_use(const CLI::App& app, const Options& options) {
     if (app.count(row.option) > 0 && row.modes.find(options.mode) == std::string_view::npos)
       return std::string(row.option) + ": found --mode " + options.mode + ", expected " + std::string(row.modes) +
              "; " + row.otherwise;
-  if (options.mode == "range" && options.nvtx.empty())
+  if (options.mode == "range" && options.record.nvtx.empty())
     return "--mode range needs --nvtx; --list-ranges shows what the program opens";
   if (app.count("--ncu") > 0 && options.mode != "ncu" && options.verify.empty())
     return "--ncu needs --mode ncu or --verify ncu, which run Nsight Compute";
-  if (!options.verify.empty() && !options.nvtx.empty())
+  if (!options.verify.empty() && !options.record.nvtx.empty())
     return "--verify does not go with --nvtx, whose expressions Nsight Compute reads otherwise; select launches with "
            "--kernel, --skip and --count";
   for (const char* option : {"--estimate", "--strict", "--top", "--by"})
@@ -55,8 +55,9 @@ std::string wrong_use(const CLI::App& app, const Options& options) {
              "read those with pagoda-import or roofline-plot";
   if (options.output == "-" && options.csv == "-") return "--output and --csv cannot both be standard output";
   if (options.mode != "ncu")  // ncu has its own syntax of expressions
-    for (const auto& [name, text] :
-         {std::pair{"--nvtx", &options.nvtx}, {"--kernel", &options.kernel}, {"--iteration", &options.iteration}}) {
+    for (const auto& [name, text] : {std::pair{"--nvtx", &options.record.nvtx},
+                                     {"--kernel", &options.record.kernel},
+                                     {"--iteration", &options.record.iteration}}) {
       regex_t compiled = {};
       const int error = text->empty() ? 0 : regcomp(&compiled, text->c_str(), REG_EXTENDED | REG_NOSUB);
       char why[128] = {};
@@ -88,6 +89,7 @@ Exit codes: the program's own where it fails, else 0 done, 1 unusable input or o
 
 std::optional<Options> parse_options(int argc, char** argv) {
   Options options;
+  Settings& record = options.record;
   CLI::App app{"Runs a program and measures what each kernel does on the GPU: time, operations by precision, bytes.",
                "pagoda-profile"};
   app.set_version_flag("--version", "pagoda-profile " PAGODA_VERSION);
@@ -99,21 +101,21 @@ std::optional<Options> parse_options(int argc, char** argv) {
       ->check(CLI::IsMember({"time", "quick", "exact", "rotate", "range", "ncu"}))
       ->capture_default_str();
   app.add_option("--precision", options.precision, "quick: count this one, as tf32.tensor, float64.tensor");
-  app.add_option("--nvtx", options.nvtx, "only launches whose open ranges match; range: the ranges, as domain@name");
-  app.add_option("--kernel", options.kernel, "only kernels whose name matches this extended regular expression");
-  app.add_option("--skip", options.skip, "leave out the first N of the selected launches")
+  app.add_option("--nvtx", record.nvtx, "only launches whose open ranges match; range: the ranges, as domain@name");
+  app.add_option("--kernel", record.kernel, "only kernels whose name matches this extended regular expression");
+  app.add_option("--skip", record.skip, "leave out the first N of the selected launches")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--count", options.count, "and take N of the rest")->check(CLI::NonNegativeNumber);
-  app.add_option("--iteration", options.iteration,
+  app.add_option("--count", record.count, "and take N of the rest")->check(CLI::NonNegativeNumber);
+  app.add_option("--iteration", record.iteration,
                  "ranges, as domain@name, that are one run of the model each; rotate then takes turns in one run");
   app.add_option("--warmup", options.warmup, "runs of the model to leave out; 1 of three or more")
       ->check(CLI::NonNegativeNumber);
-  auto* batch = app.add_option("--batch", options.batch, "launches between two readings of the counters");
+  auto* batch = app.add_option("--batch", record.batch, "launches between two readings of the counters");
   batch->check(CLI::Range(1, 2000))->capture_default_str();
   app.add_flag("--safe", options.safe, "read counters after every launch: slow, and loses nothing in a crash")
       ->excludes(batch);
-  app.add_flag("--keep-raw", options.keep_raw, "keep records and counter images beside the output");
-  app.add_flag("--list-ranges", options.list_ranges, "only print the NVTX ranges that the program opens; needs no GPU");
+  app.add_flag("--keep-raw", record.keep_raw, "keep records and counter images beside the output");
+  app.add_flag("--list-ranges", record.list_ranges, "only print the NVTX ranges that the program opens; needs no GPU");
   app.add_option("--estimate", options.estimate, "join with this output of onnx-estimate");
   auto* verify = app.add_option("--verify", options.verify,
                                 "run again under Nsight Compute and compare counts; exit 3 if they differ");
@@ -136,7 +138,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--strict", options.strict, "exit 3 if counters of some launches are unknown");
   app.add_option("--library", options.library, "path of libpagoda_inject.so")->excludes(chip);
-  app.add_option("--cupti", options.cupti, "path of libcupti.so")->excludes(chip);
+  app.add_option("--cupti", record.cupti, "path of libcupti.so")->excludes(chip);
   app.footer(kExamples);
   if (!parse(app, argc, argv)) return std::nullopt;
   options.command = app.remaining();

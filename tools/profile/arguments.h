@@ -6,17 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "inject/settings.h"
+
 namespace pagoda::tools::profile {
 
 struct Options {
-  std::string mode = "quick", precision, nvtx, kernel, iteration, output, csv, estimate, library, cupti, verify;
+  Settings record;  // those that the command line names
+  std::string mode = "quick", precision, output, csv, estimate, library, verify;
   std::string ncu = "ncu", chip, by = "kernel";
   std::vector<std::string> models, batches;  // for a study under Nsight Compute
-  std::uint64_t skip = 0, batch = 512;
-  std::optional<std::uint64_t> count;
-  std::optional<double> verify_bytes;  // percent; empty: bytes do not decide the result
+  std::optional<double> verify_bytes;        // percent; empty: bytes do not decide the result
   std::optional<std::int64_t> warmup;
-  bool keep_raw = false, safe = false, list_ranges = false, strict = false;
+  bool safe = false, strict = false;
   std::size_t top = 20;
   std::vector<std::string> command;
 };

@@ -32,25 +32,15 @@ using measured::profile::RecordedRun;
 // Without Python's nvtx package, the ranges are in the default domain.
 constexpr const char* kIterations = "^(pagoda@)?run [0-9]+$";
 
-// Folder of the records: next to the output if they are kept, else a temporary one.
-class Folder {
- public:
-  explicit Folder(const Options& options) {
-    if (options.keep_raw) {
-      path_ = (options.output.empty() || options.output == "-" ? "pagoda-profile" : options.output) + ".raw";
-      fs::remove_all(path_);
-      fs::create_directories(path_);
-      path_ = fs::absolute(path_).string();
-      return;
-    }
-    path_ = temporary_.emplace("pagoda-profile").path();
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  std::optional<base::TemporaryFolder> temporary_;
-};
+// Makes the folder of the records: next to the output if they are kept, else `temporary`.
+std::string make_folder(const Options& options, std::optional<base::TemporaryFolder>& temporary) {
+  if (!options.record.keep_raw) return temporary.emplace("pagoda-profile").path();
+  const std::string path =
+      (options.output.empty() || options.output == "-" ? "pagoda-profile" : options.output) + ".raw";
+  fs::remove_all(path);
+  fs::create_directories(path);
+  return fs::absolute(path).string();
+}
 
 struct Ran {
   RecordedRun run;
@@ -65,16 +55,9 @@ Ran run_once(const Options& options, Settings settings, const std::string& folde
 }
 
 Settings settings_of(const Options& options) {
-  Settings settings;
-  settings.nvtx = options.nvtx;
-  settings.kernel = options.kernel;
-  settings.iteration = options.iteration.empty() ? kIterations : options.iteration;
-  settings.skip = options.skip;
-  settings.count = options.count;
-  settings.batch = options.safe ? 1 : options.batch;
-  settings.keep_raw = options.keep_raw;
-  settings.cupti = options.cupti;
-  settings.list_ranges = options.list_ranges;
+  Settings settings = options.record;
+  if (settings.iteration.empty()) settings.iteration = kIterations;
+  if (options.safe) settings.batch = 1;
   if (options.mode == "time") settings.collect = Collect::Times;
   if (options.mode == "range") settings.collect = Collect::Ranges;
   settings.replay = options.mode == "exact";
@@ -91,9 +74,9 @@ measured::profile::NcuRequest ncu_request(const Options& options, const std::str
   request.ncu = options.ncu;
   request.chip = chip;
   request.command = options.command;
-  request.kernel_regex = options.kernel;
-  request.launch_skip = static_cast<std::int64_t>(options.skip);
-  if (options.count) request.launch_count = static_cast<std::int64_t>(*options.count);
+  request.kernel_regex = options.record.kernel;
+  request.launch_skip = static_cast<std::int64_t>(options.record.skip);
+  if (options.record.count) request.launch_count = static_cast<std::int64_t>(*options.record.count);
   return request;
 }
 
@@ -140,8 +123,8 @@ int report(const Options& options, Measured& measured, const std::string& csv) {
 }
 
 int list_ranges(const Options& options) {
-  const Folder folder(options);
-  const Ran ran = run_once(options, settings_of(options), folder.path());
+  std::optional<base::TemporaryFolder> temporary;
+  const Ran ran = run_once(options, settings_of(options), make_folder(options, temporary));
   std::vector<std::string> order;
   std::map<std::string, std::size_t> counts;
   for (const auto& process : ran.run)
@@ -212,7 +195,7 @@ int profile_with_ncu(const Options& options, const std::string& chip) {
       spelled(documents::plan_metrics(documents::chip_metrics(chip), MetricMode::Exact).missing);
   measured::profile::NcuRequest request = ncu_request(options, chip);
   request.metrics = measured::profile::ncu_metrics(chip);
-  request.nvtx_include = options.nvtx;
+  request.nvtx_include = options.record.nvtx;
   if (!options.models.empty() || !options.batches.empty()) return profile_study(options, request, missing);
   Measured measured = run_ncu(request);
   measured.missing.insert(measured.missing.end(), missing.begin(), missing.end());
@@ -234,7 +217,8 @@ std::vector<documents::Missing> missing_of(const std::map<std::string, std::vect
 }
 
 int profile_program(const Options& options, const Probe& probed) {
-  const Folder folder(options);
+  std::optional<base::TemporaryFolder> temporary;
+  const std::string folder = make_folder(options, temporary);
   Settings settings = settings_of(options);
   std::vector<documents::Missing> missing;
   std::map<std::string, std::vector<documents::Missing>> missing_by_chip;
@@ -251,7 +235,7 @@ int profile_program(const Options& options, const Probe& probed) {
   }
   // --mode rotate: one run of the program per group or, with --iteration, one run whose iterations take turns.
   std::size_t turns = 1;
-  const bool in_turns = options.mode == "rotate" && options.iteration.empty();
+  const bool in_turns = options.mode == "rotate" && options.record.iteration.empty();
   const auto all = settings.groups;
   if (in_turns)
     for (const auto& [chip, groups] : all) turns = std::max(turns, groups.size());
@@ -260,7 +244,7 @@ int profile_program(const Options& options, const Probe& probed) {
   for (std::size_t turn = 0; turn < turns; ++turn) {
     if (in_turns)
       for (const auto& [chip, groups] : all) settings.groups[chip] = {groups[turn % groups.size()]};
-    Ran ran = run_once(options, settings, folder.path() + "/run" + std::to_string(turn));
+    Ran ran = run_once(options, settings, folder + "/run" + std::to_string(turn));
     end = ran.end;
     if (in_turns)
       for (auto& process : ran.run)
@@ -300,12 +284,12 @@ void warn(const Executable& program) {
 }  // namespace
 
 int run(const Options& options) {
-  if (!options.cupti.empty()) setenv("PAGODA_CUPTI", options.cupti.c_str(), 1);
+  if (!options.record.cupti.empty()) setenv("PAGODA_CUPTI", options.record.cupti.c_str(), 1);
   require_files(options);
   const Executable program = find_executable(options.command.front());
   if (!program.problem.empty()) throw ToolError(program.exit_code, program.problem);
   if (options.mode != "ncu") warn(program);
-  if (options.list_ranges) return list_ranges(options);
+  if (options.record.list_ranges) return list_ranges(options);
   if (options.mode == "ncu" && !options.chip.empty()) return profile_with_ncu(options, options.chip);
   const ProbeFor what = options.mode == "time"  ? ProbeFor::Times
                         : options.mode == "ncu" ? ProbeFor::Chip
