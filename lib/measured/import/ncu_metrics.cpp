@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "import/engine_names.h"
 #include "pagoda/base/cat.h"
 
 namespace pagoda::measured::import {
@@ -13,8 +14,7 @@ namespace {
 using documents::amount;
 using Metrics = std::map<std::string, double>;
 
-constexpr std::string_view kTime = "gpu__time_duration.sum";
-constexpr std::array<std::string_view, 4> kTimes = {kTime, "gpu__time_duration.avg",
+constexpr std::array<std::string_view, 4> kTimes = {"gpu__time_duration.sum", "gpu__time_duration.avg",
                                                     "gpu__time_duration_measured_user.sum", "Duration"};
 constexpr std::string_view kClock = "smsp__cycles_elapsed.avg.per_second";
 
@@ -32,11 +32,6 @@ std::optional<double> times(const std::optional<double>& a, const std::optional<
 std::optional<double> total(const Metrics& metrics, const std::string& base) {
   const auto sum = amount(metrics, base + ".sum");
   return sum ? sum : times(amount(metrics, base + ".sum.per_second"), seconds(metrics));
-}
-// The same by the first of two names that gives a number.
-std::optional<double> total(const Metrics& metrics, const std::string& base, const std::string& other) {
-  const auto found = total(metrics, base);
-  return found ? found : total(metrics, other);
 }
 
 // Scalar operations --------------------------------------------------------------------------------------------------
@@ -201,52 +196,55 @@ void add_tensor_cores(const Metrics& collected, LaunchSample& sample) {
 
 constexpr double kSectorBytes = 32;
 
-void add_bytes(const Metrics& metrics, LaunchSample& sample) {
-  documents::LevelBytes& bytes = sample.bytes;
-  // Consumer Blackwell has the second names.
-  bytes.dram_read = total(metrics, "dram__bytes_read", "dram__bytes_op_read");
-  bytes.dram_write = total(metrics, "dram__bytes_write", "dram__bytes_op_write");
-  bytes.dram = total(metrics, "dram__bytes");
-  bytes.dram = bytes.all_dram();
-  // Sectors from the L1s only, else all sectors, which include traffic between the two halves of a split L2.
-  bytes.l2 = times(total(metrics, "lts__t_sectors_srcunit_tex"), kSectorBytes);
-  if (!bytes.l2) bytes.l2 = total(metrics, "lts__t_bytes");
-  if (!bytes.l2) bytes.l2 = times(total(metrics, "lts__t_sectors"), kSectorBytes);
-  bytes.l1 = total(metrics, "l1tex__t_bytes");
-  bytes.shared = total(metrics, "sm__sass_data_bytes_mem_shared");
-}
-
+struct ByteMetric {
+  std::optional<double> documents::LevelBytes::*level;
+  std::string_view base;
+  double bytes;  // per count
+};
+// The first metric of a level that gives a number counts.
 // clang-format off
-constexpr std::array<std::string_view, 10> kByteMetrics = {
-    "dram__bytes", "dram__bytes_op_read", "dram__bytes_op_write", "dram__bytes_read", "dram__bytes_write",
-    "l1tex__t_bytes", "lts__t_bytes", "lts__t_sectors", "lts__t_sectors_srcunit_tex",
-    "sm__sass_data_bytes_mem_shared"};
-constexpr std::array<std::string_view, 2> kTotals = {".sum", ".sum.per_second"};
+constexpr ByteMetric kByteMetrics[] = {
+    {&documents::LevelBytes::dram_read,  "dram__bytes_read",               1},
+    {&documents::LevelBytes::dram_read,  "dram__bytes_op_read",            1},  // consumer Blackwell
+    {&documents::LevelBytes::dram_write, "dram__bytes_write",              1},
+    {&documents::LevelBytes::dram_write, "dram__bytes_op_write",           1},
+    {&documents::LevelBytes::dram,       "dram__bytes",                    1},
+    {&documents::LevelBytes::l2,         "lts__t_sectors_srcunit_tex",     kSectorBytes},  // from the L1s alone
+    {&documents::LevelBytes::l2,         "lts__t_bytes",                   1},  // also between halves of a split L2
+    {&documents::LevelBytes::l2,         "lts__t_sectors",                 kSectorBytes},
+    {&documents::LevelBytes::l1,         "l1tex__t_bytes",                 1},
+    {&documents::LevelBytes::shared,     "sm__sass_data_bytes_mem_shared", 1},
+};
 // clang-format on
+
+void add_bytes(const Metrics& metrics, documents::LevelBytes& bytes) {
+  for (const ByteMetric& row : kByteMetrics)
+    if (std::optional<double>& known = bytes.*row.level; !known)
+      known = times(total(metrics, std::string(row.base)), row.bytes);
+  bytes.dram = bytes.all_dram();
+}
 
 }  // namespace
 
 bool is_used_metric(std::string_view metric) {
-  if (metric == kClock || std::find(kTimes.begin(), kTimes.end(), metric) != kTimes.end()) return true;
+  if (metric == kClock || metric == kSmClock || std::find(kTimes.begin(), kTimes.end(), metric) != kTimes.end())
+    return true;
   if (metric.find("__sass_thread_inst_executed_op_") != std::string_view::npos)
     return metric.ends_with("_pred_on.sum") || metric.ends_with("_pred_on.sum.per_cycle_elapsed") ||
            (metric.starts_with("derived__smsp__") && metric.ends_with("_pred_on_x2"));
-  if (metric == kSmClock) return true;
   if (metric.starts_with(kTensor) || metric.starts_with(kTensorPipe))
     return metric.ends_with(kSum) || metric.ends_with(kPerSecond) || metric.ends_with(kPerCycle);
-  return std::any_of(kTotals.begin(), kTotals.end(), [&](std::string_view total_suffix) {
-    return metric.ends_with(total_suffix) &&
-           std::find(kByteMetrics.begin(), kByteMetrics.end(), metric.substr(0, metric.size() - total_suffix.size())) !=
-               kByteMetrics.end();
+  return std::any_of(std::begin(kByteMetrics), std::end(kByteMetrics), [&](const ByteMetric& row) {
+    if (!metric.starts_with(row.base)) return false;
+    const std::string_view suffix = metric.substr(row.base.size());
+    return suffix == kSum || suffix == kPerSecond;
   });
 }
 
 bool is_tensor_kernel(std::string_view name) {
   // Names that CUTLASS, cuBLAS and cuDNN use for instruction shapes ("s16816gemm", "h884cudnn") and warp groups.
-  for (const char* part : {"tensorop", "tensor_op", "hmma", "imma", "wgmma", "tcgen05", "16816", "1688", "884gemm",
-                           "884cudnn", "64x64x16", "xmma_gemm", "xmma_fprop"})
-    if (name.find(part) != std::string_view::npos) return true;
-  return false;
+  return has_any(name, {"tensorop", "tensor_op", "hmma", "imma", "wgmma", "tcgen05", "16816", "1688", "884gemm",
+                        "884cudnn", "64x64x16", "xmma_gemm", "xmma_fprop"});
 }
 
 std::optional<double> unit_scale(std::string_view unit) {
@@ -311,7 +309,7 @@ LaunchSample sample_of(const std::map<std::string, double>& metrics) {
   add_scalars(metrics, sample);
   add_tensor_cores(metrics, sample);
   mark_unknown_tensor(metrics, sample);
-  add_bytes(metrics, sample);
+  add_bytes(metrics, sample.bytes);
   return sample;
 }
 

@@ -9,7 +9,7 @@
 
 namespace {
 
-using pagoda::tools::profile::recorder;
+using namespace pagoda::tools::profile;
 
 // Domains and registered strings are pointers to this type, never freed.
 struct Name {
@@ -40,6 +40,7 @@ std::string text_of(const nvtxEventAttributes_t* event) {
   }
 }
 
+std::string domain_name() { return ""; }
 std::string domain_name(nvtxDomainHandle_t domain) {
   const auto* const name = reinterpret_cast<const Name*>(domain);
   return name != nullptr ? name->text : "";
@@ -55,52 +56,49 @@ auto guarded(Function function, decltype(function()) otherwise) noexcept {
   }
 }
 
-int push(const std::string& domain, const std::string& name) {
-  const int depth = pagoda::tools::profile::push_range(domain, name);
-  if (recorder() != nullptr) recorder()->range_opened(domain, name);
-  return depth;
+// The functions of ranges, in a domain (nvtxDomainHandle_t) or in the default one (nothing). `Text`: const char*, const
+// wchar_t* or const nvtxEventAttributes_t*.
+template <typename Text, typename... Domain>
+int NVTX_API push(Domain... handle, Text text) {
+  return guarded(
+      [&] {
+        const std::string domain = domain_name(handle...), name = text_of(text);
+        const int depth = push_range(domain, name);
+        if (recorder() != nullptr) recorder()->range_opened(domain, name);
+        return depth;
+      },
+      -1);
 }
-int pop(const std::string& domain) {
-  if (recorder() != nullptr) recorder()->range_closes(domain);
-  return pagoda::tools::profile::pop_range(domain);
+template <typename... Domain>
+int NVTX_API pop(Domain... handle) {
+  return guarded(
+      [&] {
+        const std::string domain = domain_name(handle...);
+        if (recorder() != nullptr) recorder()->range_closes(domain);
+        return pop_range(domain);
+      },
+      -1);
 }
-nvtxRangeId_t start(const std::string& domain, const std::string& name) {
-  const nvtxRangeId_t id = pagoda::tools::profile::start_range(domain, name);
-  if (recorder() != nullptr) recorder()->range_opened(domain, name);
-  return id;
+template <typename Text, typename... Domain>
+nvtxRangeId_t NVTX_API start(Domain... handle, Text text) {
+  return guarded(
+      [&] {
+        const std::string domain = domain_name(handle...), name = text_of(text);
+        const nvtxRangeId_t id = start_range(domain, name);
+        if (recorder() != nullptr) recorder()->range_opened(domain, name);
+        return id;
+      },
+      nvtxRangeId_t{0});
 }
-int end(nvtxRangeId_t id, const std::string& domain) {
-  if (recorder() != nullptr) recorder()->range_closes(domain);
-  pagoda::tools::profile::end_range(id);
-  return 0;
-}
-
-// `Text`: const char*, const wchar_t* or const nvtxEventAttributes_t*.
-template <typename Text>
-int NVTX_API push_default(Text text) {
-  return guarded([&] { return push("", text_of(text)); }, -1);
-}
-int NVTX_API pop_default() {
-  return guarded([] { return pop(""); }, -1);
-}
-template <typename Text>
-nvtxRangeId_t NVTX_API start_default(Text text) {
-  return guarded([&] { return start("", text_of(text)); }, nvtxRangeId_t{0});
-}
-void NVTX_API end_default(nvtxRangeId_t id) {
-  guarded([&] { return end(id, ""); }, 0);
-}
-int NVTX_API domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
-  return guarded([&] { return push(domain_name(domain), text_of(event)); }, -1);
-}
-int NVTX_API domain_pop(nvtxDomainHandle_t domain) {
-  return guarded([&] { return pop(domain_name(domain)); }, -1);
-}
-nvtxRangeId_t NVTX_API domain_start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
-  return guarded([&] { return start(domain_name(domain), text_of(event)); }, nvtxRangeId_t{0});
-}
-void NVTX_API domain_end(nvtxDomainHandle_t domain, nvtxRangeId_t id) {
-  guarded([&] { return end(id, domain_name(domain)); }, 0);
+template <typename... Domain>
+void NVTX_API end(Domain... handle, nvtxRangeId_t id) {
+  guarded(
+      [&] {
+        if (recorder() != nullptr) recorder()->range_closes(domain_name(handle...));
+        end_range(id);
+        return 0;
+      },
+      0);
 }
 template <typename Text>
 nvtxDomainHandle_t NVTX_API create_domain(Text text) {
@@ -137,18 +135,15 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(N
   if (callbacks == nullptr || recorder() == nullptr) return 0;
   using Narrow = const char*;
   using Wide = const wchar_t*;
-  const Slot core[] = {slot(NVTX_CBID_CORE_RangePushA, push_default<Narrow>),
-                       slot(NVTX_CBID_CORE_RangePushW, push_default<Wide>),
-                       slot(NVTX_CBID_CORE_RangePushEx, push_default<const nvtxEventAttributes_t*>),
-                       slot(NVTX_CBID_CORE_RangePop, pop_default),
-                       slot(NVTX_CBID_CORE_RangeStartA, start_default<Narrow>),
-                       slot(NVTX_CBID_CORE_RangeStartW, start_default<Wide>),
-                       slot(NVTX_CBID_CORE_RangeStartEx, start_default<const nvtxEventAttributes_t*>),
-                       slot(NVTX_CBID_CORE_RangeEnd, end_default)};
-  const Slot domains[] = {slot(NVTX_CBID_CORE2_DomainRangePushEx, domain_push),
-                          slot(NVTX_CBID_CORE2_DomainRangePop, domain_pop),
-                          slot(NVTX_CBID_CORE2_DomainRangeStartEx, domain_start),
-                          slot(NVTX_CBID_CORE2_DomainRangeEnd, domain_end),
+  using Event = const nvtxEventAttributes_t*;
+  const Slot core[] = {slot(NVTX_CBID_CORE_RangePushA, push<Narrow>),   slot(NVTX_CBID_CORE_RangePushW, push<Wide>),
+                       slot(NVTX_CBID_CORE_RangePushEx, push<Event>),   slot(NVTX_CBID_CORE_RangePop, pop<>),
+                       slot(NVTX_CBID_CORE_RangeStartA, start<Narrow>), slot(NVTX_CBID_CORE_RangeStartW, start<Wide>),
+                       slot(NVTX_CBID_CORE_RangeStartEx, start<Event>), slot(NVTX_CBID_CORE_RangeEnd, end<>)};
+  const Slot domains[] = {slot(NVTX_CBID_CORE2_DomainRangePushEx, push<Event, nvtxDomainHandle_t>),
+                          slot(NVTX_CBID_CORE2_DomainRangePop, pop<nvtxDomainHandle_t>),
+                          slot(NVTX_CBID_CORE2_DomainRangeStartEx, start<Event, nvtxDomainHandle_t>),
+                          slot(NVTX_CBID_CORE2_DomainRangeEnd, end<nvtxDomainHandle_t>),
                           slot(NVTX_CBID_CORE2_DomainCreateA, create_domain<Narrow>),
                           slot(NVTX_CBID_CORE2_DomainCreateW, create_domain<Wide>),
                           slot(NVTX_CBID_CORE2_DomainRegisterStringA, register_string<Narrow>),
