@@ -18,7 +18,7 @@
 namespace pagoda::measured::profile {
 namespace {
 
-using tools::profile::NcuFailure, tools::profile::NcuOutcome, tools::profile::run_ncu, tools::profile::run_ncu_study,
+using tools::profile::NcuOutcome, tools::profile::run_ncu, tools::profile::run_ncu_study,
     tools::profile::study_exit_code;
 
 namespace fs = std::filesystem;
@@ -43,7 +43,7 @@ struct FakeNcu : test::Workshop {
   std::pair<int, std::string> failure() const {
     try {
       run_ncu(request());
-    } catch (const NcuFailure& error) {
+    } catch (const tools::ToolError& error) {
       return {error.exit_code, error.what()};
     }
     return {0, "it did not fail"};
@@ -223,7 +223,7 @@ TEST_CASE("each failure of ncu has its remedy and the exit code of its kind") {
   try {
     run_ncu(absent);
     FAIL("it ran");
-  } catch (const NcuFailure& error) {
+  } catch (const tools::ToolError& error) {
     CHECK(error.exit_code == 4);
     CHECK(std::string(error.what()).find("install Nsight Compute") != std::string::npos);
   }
@@ -233,7 +233,7 @@ TEST_CASE("a program that fails under ncu is an error even where a table was wri
   const FakeNcu fake("table");
   NcuRequest request = fake.request();
   request.command = {"/bin/sh", "-c", "exit 5"};
-  CHECK_THROWS_WITH_AS(run_ncu(request), doctest::Contains("exited with 5"), NcuFailure);
+  CHECK_THROWS_WITH_AS(run_ncu(request), doctest::Contains("exited with 5"), tools::ToolError);
 }
 
 TEST_CASE("a study goes on after a point that fails, names its points apart, and stops where no point can run") {
@@ -243,7 +243,7 @@ TEST_CASE("a study goes on after a point that fails, names its points apart, and
     request = fake.request();
     request.command = {"/bin/sh", "-c", "test {model}{batch} != bad2"};
     std::vector<std::string> seen;
-    const std::vector<NcuOutcome> outcomes = run_ncu_study(request, {"good", "bad", "x/good"}, {"1", "2"}, {},
+    const std::vector<NcuOutcome> outcomes = run_ncu_study(request, {"good", "bad", "x/good"}, {"1", "2"},
                                                            [&](const NcuOutcome& o) { seen.push_back(o.name); });
     CHECK(seen == std::vector<std::string>{"good-batch1", "good-batch2", "bad-batch1", "bad-batch2", "good-batch1-2",
                                            "good-batch2-2"});

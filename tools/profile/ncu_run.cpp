@@ -18,8 +18,6 @@
 namespace pagoda::tools::profile {
 
 using documents::Measured;
-using measured::ImportOptions;
-using measured::profile::NcuPoint;
 using measured::profile::NcuRequest;
 
 namespace {
@@ -60,12 +58,12 @@ std::string line_at(std::string_view log, std::size_t at) {
 [[noreturn]] void fail(std::string_view log, const base::ProcessEnd& end, const std::string& ncu) {
   for (const Failure& failure : kFailures)
     if (const std::size_t at = log.find(failure.message); at != std::string_view::npos)
-      throw NcuFailure(failure.exit_code, cat(ncu, " said \"", line_at(log, at), "\": ", failure.meaning));
+      throw ToolError(failure.exit_code, cat(ncu, " said \"", line_at(log, at), "\": ", failure.meaning));
   if (const std::size_t at = log.find("==ERROR=="); at != std::string_view::npos)
-    throw NcuFailure(kUnusable, ncu + " said \"" + line_at(log, at) + "\" and " + to_string(end));
-  throw NcuFailure(kUnusable, ncu + " " + to_string(end) +
-                                  " and wrote no table of kernels; run the program alone "
-                                  "first, then under ncu by hand to see what it says");
+    throw ToolError(kUnusable, ncu + " said \"" + line_at(log, at) + "\" and " + to_string(end));
+  throw ToolError(kUnusable, ncu + " " + to_string(end) +
+                                 " and wrote no table of kernels; run the program alone "
+                                 "first, then under ncu by hand to see what it says");
 }
 
 // Signals from a terminal reach both processes, since they share a process group.
@@ -73,25 +71,23 @@ base::ProcessEnd run(const std::string& ncu, const std::vector<std::string>& wor
   try {
     return base::ChildProcess(words).wait();
   } catch (const base::CannotStart&) {
-    throw NcuFailure(kNoDevice, ncu +
-                                    " cannot be run; install Nsight Compute (a part of the CUDA toolkit, package "
-                                    "nsight-compute) and put it in PATH, or give its path");
+    throw ToolError(kNoDevice, ncu +
+                                   " cannot be run; install Nsight Compute (a part of the CUDA toolkit, package "
+                                   "nsight-compute) and put it in PATH, or give its path");
   }
 }
 
 }  // namespace
 
-Measured run_ncu(const NcuRequest& request, const ImportOptions& options) {
+Measured run_ncu(const NcuRequest& request) {
   const base::TemporaryFolder scratch("pagoda-ncu");
   const std::string log_file = scratch.path("ncu.csv");
   const base::ProcessEnd end = run(request.ncu, measured::profile::ncu_arguments(request, log_file));
   std::ifstream stream(log_file, std::ios::binary);
   const std::string log(std::istreambuf_iterator<char>(stream), {});
   if (!end.succeeded() || log.find("\"Kernel Name\"") == std::string::npos) fail(log, end, request.ncu);
-  ImportOptions as_ncu = options;
-  as_ncu.format = measured::ProfileFormat::Ncu;
-  as_ncu.chip = request.chip;
-  Measured measured = measured::import_profile(log, request.ncu + "'s table", as_ncu);
+  Measured measured = measured::import_profile(log, request.ncu + "'s table",
+                                               {.format = measured::ProfileFormat::Ncu, .chip = request.chip});
   measured.env["caches"] =
       std::string(request.flush_caches ? "flushed before each kernel" : "as the kernel before left them");
   measured.env["clock control"] = std::string(request.lock_clocks ? "locked to base" : "none");
@@ -99,24 +95,22 @@ Measured run_ncu(const NcuRequest& request, const ImportOptions& options) {
 }
 
 std::vector<NcuOutcome> run_ncu_study(const NcuRequest& request, const std::vector<std::string>& models,
-                                      const std::vector<std::string>& batches, const ImportOptions& options,
+                                      const std::vector<std::string>& batches,
                                       const std::function<void(const NcuOutcome&)>& on_done) {
   std::vector<NcuOutcome> outcomes;
   std::map<std::string, int> names;
   std::string hopeless;  // why no point can run
-  for (NcuPoint& point : measured::profile::ncu_points(request.command, models, batches)) {
-    NcuOutcome outcome;
-    outcome.name = point.name();
+  for (const measured::profile::NcuPoint& point : measured::profile::ncu_points(request.command, models, batches)) {
+    NcuOutcome outcome{point.name()};
     if (const int seen = names[outcome.name]++; seen > 0) outcome.name += "-" + std::to_string(seen + 1);
-    outcome.point = std::move(point);
     try {
-      if (!hopeless.empty()) throw NcuFailure(kNoDevice, "not started: " + hopeless);
+      if (!hopeless.empty()) throw ToolError(kNoDevice, "not started: " + hopeless);
       NcuRequest one = request;
-      one.command = outcome.point.command;
-      outcome.measured = run_ncu(one, options);
-      if (!outcome.point.model.empty()) outcome.measured->env["model"] = outcome.point.model;
-      if (!outcome.point.batch.empty()) outcome.measured->env["batch"] = outcome.point.batch;
-    } catch (const NcuFailure& failure) {
+      one.command = point.command;
+      outcome.measured = run_ncu(one);
+      if (!point.model.empty()) outcome.measured->env["model"] = point.model;
+      if (!point.batch.empty()) outcome.measured->env["batch"] = point.batch;
+    } catch (const ToolError& failure) {
       outcome.failure = failure.what();
       outcome.exit_code = failure.exit_code;
     } catch (const Error& error) {

@@ -11,18 +11,12 @@
 
 namespace pagoda::tools::profile {
 
-// ncu returned no results: what() gives the reason and the remedy, exit_code is the tool's.
-class NcuFailure : public ToolError {
- public:
-  using ToolError::ToolError;
-};
-
-// Runs ncu to its end, does not redirect the program's output, and reads ncu's table. Throws NcuFailure.
-documents::Measured run_ncu(const measured::profile::NcuRequest& request, const measured::ImportOptions& options = {});
+// Runs ncu to its end, does not redirect the program's output, and reads ncu's table. Throws ToolError, with the reason
+// and the remedy, if ncu returned no results.
+documents::Measured run_ncu(const measured::profile::NcuRequest& request);
 
 // A study: its points run one after the other, since ncu needs the GPU for itself.
 struct NcuOutcome {
-  measured::profile::NcuPoint point;
   std::string name;                                            // the point's, made unique in the study
   std::optional<documents::Measured> measured = std::nullopt;  // empty: it failed
   std::string failure = {};                                    // why, with the remedy
@@ -32,7 +26,6 @@ struct NcuOutcome {
 // fail with the same reason and are not started. Calls `on_done` with each outcome at once, so that it can be saved.
 std::vector<NcuOutcome> run_ncu_study(const measured::profile::NcuRequest& request,
                                       const std::vector<std::string>& models, const std::vector<std::string>& batches,
-                                      const measured::ImportOptions& options = {},
                                       const std::function<void(const NcuOutcome&)>& on_done = {});
 // kDone; kPartial if some points failed; if all failed, the exit code of the first.
 int study_exit_code(const std::vector<NcuOutcome>& outcomes);

@@ -187,7 +187,7 @@ int profile_study(const Options& options, const measured::profile::NcuRequest& r
     base::write_file(path, documents::write_measured(measured));
     std::printf("%s: %zu kernels\n", path.c_str(), measured.kernels.size());
   };
-  return study_exit_code(run_ncu_study(request, options.models, options.batches, {}, keep));
+  return study_exit_code(run_ncu_study(request, options.models, options.batches, keep));
 }
 
 int profile_with_ncu(const Options& options, const std::string& chip) {
@@ -273,8 +273,8 @@ void require_files(const Options& options) {
 }
 
 // Warns about obstacles to profiling in the environment or in the program itself.
-void warn(const Executable& program) {
-  if (!program.warning.empty()) std::fprintf(stderr, "pagoda-profile: %s\n", program.warning.c_str());
+void warn(const std::string& of_program) {
+  if (!of_program.empty()) std::fprintf(stderr, "pagoda-profile: %s\n", of_program.c_str());
   for (const char* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"})
     if (const char* const value = std::getenv(name); value != nullptr && *value != '\0')
       std::fprintf(stderr, "pagoda-profile: %s was %s; for the program it is the profiler of this run instead\n", name,
@@ -286,9 +286,8 @@ void warn(const Executable& program) {
 int run(const Options& options) {
   if (!options.record.cupti.empty()) setenv("PAGODA_CUPTI", options.record.cupti.c_str(), 1);
   require_files(options);
-  const Executable program = find_executable(options.command.front());
-  if (!program.problem.empty()) throw ToolError(program.exit_code, program.problem);
-  if (options.mode != "ncu") warn(program);
+  const std::string warning = check_program(options.command.front());
+  if (options.mode != "ncu") warn(warning);
   if (options.record.list_ranges) return list_ranges(options);
   if (options.mode == "ncu" && !options.chip.empty()) return profile_with_ncu(options, options.chip);
   const ProbeFor what = options.mode == "time"  ? ProbeFor::Times

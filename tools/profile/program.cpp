@@ -57,26 +57,23 @@ void forward(int number, siginfo_t* info, void*) {
 
 }  // namespace
 
-Executable find_executable(const std::string& word) {
-  Executable found;
-  found.path = word.find('/') != std::string::npos ? word : program_file(word);
-  if (found.path.empty() || access(found.path.c_str(), F_OK) != 0) {
-    found.exit_code = 127;
-    found.problem = word + ": there is no such program" +
-                    (found.path.empty() ? " in PATH; write ./" + word + " for one in this folder" : "");
-  } else if (!is_program(found.path)) {
-    found.exit_code = 126;
-    found.problem = word + ": cannot be executed; see whether it is a file with the permission to";
-  } else if (changes_user(found.path)) {
-    found.warning = word +
-                    " runs as another user (set-user-ID), for which the loader ignores where the profiler lies: "
-                    "start it as that user";
-  } else if (is_static(found.path)) {
-    found.warning = word +
-                    " is linked statically, so that the profiler cannot be loaded into it, only into programs that "
-                    "it starts: link it dynamically";
-  }
-  return found;
+std::string check_program(const std::string& word) {
+  const std::string path = word.find('/') != std::string::npos ? word : program_file(word);
+  if (path.empty() || access(path.c_str(), F_OK) != 0)
+    throw ToolError(127, word + ": there is no such program" +
+                             (path.empty() ? " in PATH; write ./" + word + " for one in this folder" : ""));
+  if (!is_program(path))
+    throw ToolError(126, word + ": cannot be executed; see whether it is a file with the permission to");
+  if (changes_user(path))
+    return word +
+           " runs as another user (set-user-ID), for which the loader ignores where the profiler lies: start it as "
+           "that "
+           "user";
+  if (is_static(path))
+    return word +
+           " is linked statically, so that the profiler cannot be loaded into it, only into programs that it starts: "
+           "link it dynamically";
+  return "";
 }
 
 base::ProcessEnd run_program(const std::vector<std::string>& words,

@@ -9,15 +9,10 @@
 
 namespace pagoda::tools::profile {
 
-struct Executable {
-  std::string path;
-  int exit_code = 0;    // a shell's code: 127, not found; 126, not executable
-  std::string problem;  // empty: it can be started
-  std::string warning;  // why recording it may fail; empty: no known reason
-};
-
-// Searches like execvp: a word with a slash is a path, any other is looked up in PATH.
-Executable find_executable(const std::string& word);
+// Searches like execvp: a word with a slash is a path, any other is looked up in PATH. Throws ToolError with a shell's
+// exit code if it cannot be started: 127, not found; 126, not executable. Returns why recording it may fail; empty: no
+// known reason.
+std::string check_program(const std::string& word);
 
 // Runs the program to its end. Passes signals on to the child, except those that a terminal has sent to both processes.
 // Throws ToolError with a shell's exit code, 127 or 126, if the program cannot be started.
