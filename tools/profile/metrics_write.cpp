@@ -71,38 +71,31 @@ std::optional<documents::MetricFormula> resolved(const HostChip& chip, const doc
   return formula;
 }
 
-class Packer {
- public:
-  explicit Packer(const HostChip& chip) : chip_(chip) {}
+struct Packer {
+  const HostChip& chip;
+  std::vector<documents::MetricGroup> groups = {};
 
-  // Adds to the first group that still fits into one pass with these metrics; else starts a new group.
-  void add(const std::vector<std::string>& metrics, std::size_t first_group) {
-    for (std::size_t i = first_group; i < groups_.size(); ++i)
-      if (fits(groups_[i], metrics)) return join(groups_[i].metrics, metrics);
-    groups_.push_back({metrics, static_cast<std::int64_t>(chip_.passes(metrics))});
-  }
-  bool add_to_first(const std::vector<std::string>& metrics) {
-    if (!fits(groups_.front(), metrics)) return false;
-    join(groups_.front().metrics, metrics);
-    return true;
-  }
-  std::vector<documents::MetricGroup> groups() && { return std::move(groups_); }
-
- private:
-  bool fits(const documents::MetricGroup& group, const std::vector<std::string>& metrics) const {
+  // Adds to the group if it still fits into one pass with these metrics.
+  bool add_to(documents::MetricGroup& group, const std::vector<std::string>& metrics) const {
     if (group.passes > 1) return false;
     std::vector<std::string> both = group.metrics;
     join(both, metrics);
-    return chip_.passes(both) == 1;
+    const bool fits = chip.passes(both) == 1;
+    if (fits) group.metrics = both;
+    return fits;
   }
-  const HostChip& chip_;
-  std::vector<documents::MetricGroup> groups_;
+  // Adds to the first group that fits; else starts a new group.
+  void add(const std::vector<std::string>& metrics, std::size_t first_group) {
+    for (std::size_t i = first_group; i < groups.size(); ++i)
+      if (add_to(groups[i], metrics)) return;
+    groups.push_back({metrics, static_cast<std::int64_t>(chip.passes(metrics))});
+  }
 };
 
 // The first group holds time, bytes, and as many complete precisions of the tensor units as fit into one pass. Vector
 // instructions have their own group, since counting them slows kernels down; further groups hold the rest.
 std::vector<documents::MetricGroup> packed(const HostChip& host, const documents::ChipMetrics& chip) {
-  Packer packer(host);
+  Packer packer{host};
   std::vector<std::string> base, scalar;
   std::vector<const documents::MetricQuantity*> tensors;
   for (const documents::MetricQuantity& quantity : chip.quantities) {
@@ -116,11 +109,12 @@ std::vector<documents::MetricGroup> packed(const HostChip& host, const documents
   packer.add(base, 0);
   std::vector<const documents::MetricQuantity*> left;
   for (const documents::MetricQuantity* quantity : tensors)
-    if (quantity->formulas.front().passes > 1 || !packer.add_to_first(names_of(quantity->formulas.front().terms)))
+    if (quantity->formulas.front().passes > 1 ||
+        !packer.add_to(packer.groups.front(), names_of(quantity->formulas.front().terms)))
       left.push_back(quantity);
   for (const std::string_view id : kClockQuantities)
     if (const documents::MetricQuantity* cycles = chip.quantity(id))
-      packer.add_to_first(names_of(cycles->formulas.front().terms));
+      packer.add_to(packer.groups.front(), names_of(cycles->formulas.front().terms));
   packer.add(scalar, 1);
   if (const documents::MetricQuantity* shared = chip.quantity("bytes.shared"))  // also counted by instructions
     packer.add(names_of(shared->formulas.front().terms), 1);
@@ -135,7 +129,7 @@ std::vector<documents::MetricGroup> packed(const HostChip& host, const documents
     }
     for (const documents::MetricTerm& term : formula.terms) packer.add({term.metric}, 2);
   }
-  return std::move(packer).groups();
+  return packer.groups;
 }
 
 documents::ChipMetrics described(const CuptiLibrary& library, const std::vector<std::string>& chips) {

@@ -21,10 +21,6 @@ namespace {
 
 constexpr double kMilliwatt = 1e-3;
 
-struct JetsonRow {
-  double cores = 0, cpu_hz = 0, gpu_hz = 0, mem_hz = 0, batch = 0, seconds = 0, watts = 0;
-};
-
 // The factor that converts a column's numbers to SI units, from the unit in brackets; `without` if there is none.
 double scale(const CsvTable& table, std::size_t column, const std::map<std::string, double>& units, double without) {
   const std::string& name = table.names[column];
@@ -45,17 +41,20 @@ std::int64_t rounded(double value) { return static_cast<std::int64_t>(std::llrou
 
 // Power grows slowly with batch. A power is marked as a bad sample if the two neighbouring batch sizes in the same mode
 // agree within 50 % and the power differs from both by a factor of two or more.
-void mark_outliers(const std::vector<JetsonRow>& rows, std::vector<documents::MeasuredRun>& runs) {
-  std::map<std::array<double, 4>, std::map<double, std::size_t>> modes;
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    modes[{rows[i].cores, rows[i].cpu_hz, rows[i].gpu_hz, rows[i].mem_hz}][rows[i].batch] = i;
+void mark_outliers(std::vector<documents::MeasuredRun>& runs) {
+  std::map<base::Settings, std::map<base::Setting, documents::MeasuredRun*>> modes;
+  for (documents::MeasuredRun& run : runs) {
+    base::Settings mode = run.config;
+    mode.erase("batch");
+    modes[mode][run.config.at("batch")] = &run;
+  }
   for (const auto& [mode, by_batch] : modes) {
     for (auto at = by_batch.begin(); at != by_batch.end(); ++at) {
       if (at == by_batch.begin() || std::next(at) == by_batch.end()) continue;
-      const double before = rows[std::prev(at)->second].watts, after = rows[std::next(at)->second].watts;
-      const double low = std::min(before, after), high = std::max(before, after), watts = rows[at->second].watts;
+      const double before = *std::prev(at)->second->watts, after = *std::next(at)->second->watts;
+      const double low = std::min(before, after), high = std::max(before, after), watts = *at->second->watts;
       if (!(low > 0) || high > 1.5 * low || (watts > low / 2 && watts < 2 * high)) continue;
-      runs[at->second].note = "power is far from that of the next smaller and larger batch";
+      at->second->note = "power is far from that of the next smaller and larger batch";
     }
   }
 }
@@ -82,7 +81,6 @@ documents::Measured import_jetson(std::string_view text, std::string_view subjec
 
   documents::Measured measured;
   measured.source = "jetson";
-  std::vector<JetsonRow> rows;
   while (table.next()) {
     const auto value = [&](std::size_t at) {
       const std::optional<double> number = base::printed_number(table.row[at]);
@@ -90,22 +88,18 @@ documents::Measured import_jetson(std::string_view text, std::string_view subjec
         base::fail(table.place(), cat("\"", table.row[at], "\" is not a positive number"));
       return *number;
     };
-    const JetsonRow row{value(cores), hertz(value(cpu)),    hertz(value(gpu)),  hertz(value(mem)),
-                        value(batch), value(time) * second, value(power) * watt};
-    documents::MeasuredRun run;
-    run.config = {{"cores", rounded(row.cores)},
-                  {"cpu_hz", rounded(row.cpu_hz)},
-                  {"gpu_hz", rounded(row.gpu_hz)},
-                  {"mem_hz", rounded(row.mem_hz)},
-                  {"batch", rounded(row.batch)}};
-    run.seconds = row.seconds;
-    run.watts = row.watts;
-    run.energy_joules = row.watts * row.seconds;  // the board's mean power over the batch
-    measured.runs.push_back(std::move(run));
-    rows.push_back(row);
+    documents::MeasuredRun& run = measured.runs.emplace_back();
+    run.config = {{"cores", rounded(value(cores))},
+                  {"cpu_hz", rounded(hertz(value(cpu)))},
+                  {"gpu_hz", rounded(hertz(value(gpu)))},
+                  {"mem_hz", rounded(hertz(value(mem)))},
+                  {"batch", rounded(value(batch))}};
+    run.seconds = value(time) * second;
+    run.watts = value(power) * watt;
+    run.energy_joules = *run.watts * *run.seconds;  // the board's mean power over the batch
   }
-  if (rows.empty()) table.fail("holds no row below its header");
-  mark_outliers(rows, measured.runs);
+  if (measured.runs.empty()) table.fail("holds no row below its header");
+  mark_outliers(measured.runs);
   add_missing(measured, {{"kernels", "the table holds whole batches alone"},
                          {"tool", "the table does not name it"},
                          {"device", "the table does not name it"}});
