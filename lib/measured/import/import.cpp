@@ -1,6 +1,7 @@
 // The table of importers, the choice of one for a text, and mapped files.
 #include "pagoda/measured/import.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <filesystem>
@@ -41,43 +42,38 @@ std::string_view content(const MappedFile& file) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// How each format is recognised: by `head`, the beginning of a text from its first character that is not white space.
+// How a text of a format begins: its first character, and words that follow; in a table, in the first line with `line`.
+struct Signature {
+  ProfileFormat format;
+  char first;  // 0: a table
+  std::string_view line;
+  std::array<std::string_view, 2> words;
+};
+// The first row that fits decides.
+// clang-format off
+constexpr Signature kSignatures[] = {
+    {ProfileFormat::OnnxRuntime, '[', "",              {"\"Session\""}},
+    {ProfileFormat::OnnxRuntime, '[', "",              {"_kernel_time\""}},
+    {ProfileFormat::TensorRt,    '[', "",              {"\"timeMs\""}},
+    {ProfileFormat::TensorRt,    '[', "",              {"\"averageMs\""}},
+    {ProfileFormat::Kineto,      '[', "",              {"\"cpu_op\""}},
+    {ProfileFormat::Kineto,      '[', "",              {"\"cuda_runtime\""}},
+    {ProfileFormat::Measured,    '{', "",              {"\"pagoda.measured/1\""}},
+    {ProfileFormat::Kineto,      '{', "",              {"\"traceEvents\""}},
+    {ProfileFormat::Kineto,      '{', "",              {"\"schemaVersion\""}},  // the events may be beyond the head
+    {ProfileFormat::Ncu,         0,   "Kernel Name",   {"ID"}},
+    {ProfileFormat::Rocprof,     0,   "Kernel_Name",   {"Start_Timestamp", ","}},
+    {ProfileFormat::Rocprof,     0,   "KernelName",    {"BeginNs"}},
+    {ProfileFormat::Nsys,        0,   "CorrId",        {"Duration (", "Name"}},
+    {ProfileFormat::Jetson,      0,   "observed_time", {"cores", "observed_power"}},
+};
+// clang-format on
 
-bool recognises_ort(std::string_view head) {
-  return head.front() == '[' && (has(head, "\"Session\"") || has(head, "_kernel_time\""));
-}
-
-bool recognises_tensorrt(std::string_view head) {
-  return head.front() == '[' && (has(head, "\"timeMs\"") || has(head, "\"averageMs\""));
-}
-
-bool recognises_measured(std::string_view head) { return head.front() == '{' && has(head, "\"pagoda.measured/1\""); }
-
-bool recognises_kineto(std::string_view head) {
-  if (head.front() == '[') return has(head, "\"cpu_op\"") || has(head, "\"cuda_runtime\"");
-  // kineto writes schemaVersion and deviceProperties before the events, which may be beyond the head.
-  return head.front() == '{' && !recognises_measured(head) &&
-         (has(head, "\"traceEvents\"") || has(head, "\"schemaVersion\""));
-}
-
-bool is_table(std::string_view head) { return head.front() != '[' && head.front() != '{'; }
-
-bool recognises_ncu(std::string_view head) { return is_table(head) && has(line_with(head, "Kernel Name"), "ID"); }
-
-bool recognises_rocprof(std::string_view head) {
-  if (!is_table(head)) return false;
-  const std::string_view row = line_with(head, "Kernel_Name");
-  return (has(row, "Start_Timestamp") && has(row, ",")) || has(line_with(head, "KernelName"), "BeginNs");
-}
-
-bool recognises_nsys(std::string_view head) {
-  const std::string_view row = line_with(head, "CorrId");
-  return is_table(head) && has(row, "Duration (") && has(row, "Name");
-}
-
-bool recognises_jetson(std::string_view head) {
-  const std::string_view row = line_with(head, "observed_time");
-  return is_table(head) && has(row, "cores") && has(row, "observed_power");
+bool fits(const Signature& signature, std::string_view head) {
+  const bool is_json = head.front() == '[' || head.front() == '{';
+  if (signature.first != (is_json ? head.front() : 0)) return false;
+  if (!is_json) head = line_with(head, signature.line);
+  return has(head, signature.words[0]) && has(head, signature.words[1]);
 }
 
 documents::Measured import_layers(std::string_view text, std::string_view subject, const ImportOptions& options) {
@@ -113,24 +109,23 @@ struct Importer {
   ProfileFormat format;
   std::string_view name;   // as --format spells it
   std::string_view reads;  // as messages name the files, after "a profile of"
-  bool (*recognises)(std::string_view head);
   documents::Measured (*read)(std::string_view text, std::string_view subject, const ImportOptions& options);
   unsigned takes;
 };
 
-// In the order of ProfileFormat. The first row that recognises a text reads it.
+// In the order of ProfileFormat.
 // clang-format off
 constexpr std::array<Importer, 8> kImporters = {{
-    // format                     name        files                                          recognised by         read by                   takes
-    {ProfileFormat::OnnxRuntime, "ort",      "ONNX Runtime",                                 recognises_ort,       import::import_ort,       kWarmup},
-    {ProfileFormat::TensorRt,    "tensorrt", "TensorRT (trtexec --exportProfile)",           recognises_tensorrt,  import_layers,            kLayers},
-    {ProfileFormat::Ncu,         "ncu",      "Nsight Compute (--csv --page raw)",            recognises_ncu,       import::import_ncu,       kChip | kRuns | kWarmup},
-    {ProfileFormat::Kineto,      "kineto",   "torch.profiler",                               recognises_kineto,    import::import_kineto,    kRuns | kWarmup},
-    {ProfileFormat::Rocprof,     "rocprof",  "rocprofv3 or rocprof-compute (CSV)",           recognises_rocprof,   import::import_rocprof,   kRuns | kWarmup},
+    // format                     name        files                                 read by                   takes
+    {ProfileFormat::OnnxRuntime, "ort",      "ONNX Runtime",                       import::import_ort,       kWarmup},
+    {ProfileFormat::TensorRt,    "tensorrt", "TensorRT (trtexec --exportProfile)", import_layers,            kLayers},
+    {ProfileFormat::Ncu,         "ncu",      "Nsight Compute (--csv --page raw)",  import::import_ncu,       kChip | kRuns | kWarmup},
+    {ProfileFormat::Kineto,      "kineto",   "torch.profiler",                     import::import_kineto,    kRuns | kWarmup},
+    {ProfileFormat::Rocprof,     "rocprof",  "rocprofv3 or rocprof-compute (CSV)", import::import_rocprof,   kRuns | kWarmup},
     {ProfileFormat::Nsys,        "nsys",     "Nsight Systems (nsys stats --report cuda_gpu_trace --format csv)",
-                                                                                             recognises_nsys,      import::import_nsys,      kRuns | kWarmup},
-    {ProfileFormat::Jetson,      "jetson",   "a power-mode table",                           recognises_jetson,    import::import_jetson,    0},
-    {ProfileFormat::Measured,    "measured", "pagoda.measured/1",                            recognises_measured,  read_measured,            0},
+                                                                                   import::import_nsys,      kRuns | kWarmup},
+    {ProfileFormat::Jetson,      "jetson",   "a power-mode table",                 import::import_jetson,    0},
+    {ProfileFormat::Measured,    "measured", "pagoda.measured/1",                  read_measured,            0},
 }};
 // clang-format on
 
@@ -214,9 +209,9 @@ std::optional<ProfileFormat> recognise_profile(std::string_view text) {
   const std::size_t begin = head.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   if (begin == std::string_view::npos) return std::nullopt;
   head.remove_prefix(begin);
-  for (const Importer& importer : kImporters)
-    if (importer.recognises(head)) return importer.format;
-  return std::nullopt;
+  const auto* const found = std::find_if(std::begin(kSignatures), std::end(kSignatures),
+                                         [&](const Signature& signature) { return fits(signature, head); });
+  return found == std::end(kSignatures) ? std::nullopt : std::optional(found->format);
 }
 
 documents::Measured import_profile(std::string_view text, std::string_view subject, const ImportOptions& options) {
