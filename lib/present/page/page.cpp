@@ -50,15 +50,18 @@ constexpr Panel kPanels[] = {
     {"sweep",     "Sweep",     ""}};
 // clang-format on
 
-// The columns of the operators' table, in its order; the script computes and formats the cells.
+// Columns of the operators' table, in its order: name, title, unit, meaning. The script computes and formats the cells.
 std::string columns_json() {
   base::JsonWriter json;
   json.begin_array(base::JsonWriter::Layout::Compact);
   for (const documents::ResultColumn* column :
        documents::columns_of(documents::RowKind::Dot, documents::View::Terminal))
-    members(json.begin_object(), "key", column->name, "title", column->terminal.header, "unit",
-            documents::unit(column->kind), "tip", column->meaning)
-        .end_object();
+    json.begin_array()
+        .value(column->name)
+        .value(column->terminal.header)
+        .value(documents::unit(column->kind))
+        .value(column->meaning)
+        .end_array();
   return std::move(json.end_array()).text();
 }
 
@@ -233,7 +236,8 @@ std::string chart_html(const Chart& chart, std::string_view first) {
   for (const std::string& warning : chart.warnings) warnings += cat("<li>", xml(warning), "</li>");
   if (!warnings.empty()) warnings = cat("<div class=\"check\"><strong>Check</strong><ul>", warnings, "</ul></div>\n");
   for (const auto& [key, value] : chart.provenance) facts += cat("<dt>", xml(key), "</dt><dd>", xml(value), "</dd>");
-  for (const auto& [id, json] : {std::pair{"what-if-data", &what_if}, {"pairs-data", &pairs}})
+  for (const auto& [id, json] :
+       {std::pair{"columns-data", &columns}, {"what-if-data", &what_if}, {"pairs-data", &pairs}})
     if (!json->empty())
       more_data += cat("\n<script type=\"application/json\" id=\"", id, "\">", in_script(*json), "</script>");
   const std::string body =
