@@ -2,7 +2,6 @@
 //
 // A score is one (query, key) pair. Pairs that a causal mask or a window hides cost nothing: an engine need not
 // compute them. Masks given as tensors hide nothing, since they are data.
-#include <algorithm>
 #include <limits>
 
 #include "ops/attention_work.h"

@@ -12,13 +12,12 @@ int masks_added(const OpContext& op, int mask, int attention_bias) {
   return (adds ? 1 : 0) + (op.has_input(attention_bias) ? 1 : 0);
 }
 
-bool is_causal(const OpContext& op) { return op.flag("unidirectional"); }
 bool shares_buffer(const OpContext& op) { return op.flag("past_present_share_buffer"); }
 
 // Twice the pairs over all heads and sequences. A causal mask aligns queries with the keys that are not cached.
 Dim twice_pairs(const OpContext& op, const Dim& sequences, const Dim& queries, const Cache& cache) {
-  return sequences *
-         (is_causal(op) ? twice_offset_pairs(queries, cache.total, cache.valid()) : 2 * queries * cache.total);
+  return sequences * (op.flag("unidirectional") ? twice_offset_pairs(queries, cache.total, cache.valid())
+                                                : 2 * queries * cache.total);
 }
 
 struct HeadSizes {

@@ -47,7 +47,6 @@ enum GroupOption { kScoreBias = kPositions + 1, kSink, kKeyScale, kValueScale, k
 
 Dim new_keys(const OpContext& op) { return dim_of(op, op.has_input(kKey) ? kKey : kQuery, 1); }
 
-bool is_causal_group(const OpContext& op) { return op.flag("causal", true); }
 bool keeps_window(const OpContext& op) { return op.flag("sliding_window_cache"); }
 
 // Rows of the present: the larger of the past's rows and the total length (one buffer, or a copy that grows), or the
@@ -117,7 +116,7 @@ void infer_group(OpContext& op) {
     expect_dim(op, kValue, -1, heads.key_heads * heads.size, "hidden size of the value and heads");
   }
   const std::optional<Dim> total = scalar_value(op, kTotal);
-  if (total && is_causal_group(op) && greater_equal(*total, query[1]) == false)
+  if (total && op.flag("causal", true) && greater_equal(*total, query[1]) == false)
     op.fail(cat("a total sequence length of ", total->to_string(), " is below the ", query[1].to_string(), " queries"));
   op.set_output(0, op.element(kQuery), {query[0], query[1], heads.query_heads * heads.size});
   infer_present(op, heads, kTotal);
@@ -128,7 +127,7 @@ void infer_group(OpContext& op) {
 // Twice the pairs of one head over the whole batch: from each sequence's own length if they are known, else from the
 // longest.
 Dim twice_group_pairs(const OpContext& op, const Dim& queries, const Cache& cache) {
-  if (!is_causal_group(op)) return 2 * dim_of(op, kQuery, 0) * queries * cache.total;
+  if (!op.flag("causal", true)) return 2 * dim_of(op, kQuery, 0) * queries * cache.total;
   const auto lengths = op.integers(kLengths);  // total − 1
   if (lengths && dim_of(op, kQuery, 0) == Dim(lengths->size()) &&
       std::all_of(lengths->begin(), lengths->end(),

@@ -106,16 +106,11 @@ OpCost cost_skip_group_norm(const OpContext& op) {
 
 // --- RMS norms in parts, computed in float32 whatever the tensors' type ---
 
-// The number of statistics: one for each last axis of […, C, H], or for each H of […, C·H] in num_branches parts.
-Dim branch_rows(const OpContext& op) {
-  const std::int64_t branches = op.attribute("num_branches", 0);
-  const Dim rows = row_count(op.shape(0));
-  return branches > 0 ? rows * branches : rows;
-}
-
+// A statistic for each last axis of […, C, H], or for each H of […, C·H] in num_branches parts.
 OpCost cost_branchwise_norm(const OpContext& op) {
   return in_precision(ElementType::Float32, op.streamed()) + Work{.arith = when(op.has_input(1), op.elements(0))} +
-         rms_norm_work(op.elements(0), branch_rows(op));
+         rms_norm_work(op.elements(0),
+                       row_count(op.shape(0)) * std::max<std::int64_t>(op.attribute("num_branches", 0), 1));
 }
 
 void infer_gated_norm(OpContext& op) {

@@ -63,19 +63,17 @@ OpCost cost_qlinear_concat(const OpContext& op) {
 
 // --- one operand: X, scale, zero point, scale and zero point of Y ---
 
-OpCost cost_unary(const OpContext& op, const Work& work) {
-  return int8_cost(op) + (dequantize_from(op, 2) + work + quantize_to(op, 4)) * op.elements(0);
+template <int Arith, int Special, int Comparisons>
+OpCost cost_qlinear_each(const OpContext& op) {
+  return int8_cost(op) +
+         (dequantize_from(op, 2) + Work{Arith, Special, Comparisons} + quantize_to(op, 4)) * op.elements(0);
 }
 
-OpCost cost_qlinear_leaky(const OpContext& op) { return cost_unary(op, {.arith = 2, .comparisons = 1}); }
-OpCost cost_qlinear_sigmoid(const OpContext& op) { return cost_unary(op, {.special = 1}); }
-
+// A zero point cancels in softmax, but the definition still subtracts it.
 void infer_qlinear_softmax(OpContext& op) {
   if (op.has_shape(0)) normal_axis(op, op.attribute("axis", -1), op.rank(0));
   op.set_output(0, op.input(0));
 }
-// A zero point cancels in softmax, but the definition still subtracts it.
-OpCost cost_qlinear_softmax(const OpContext& op) { return cost_unary(op, softmax_work()); }
 
 // --- reductions ---
 
@@ -128,16 +126,12 @@ OpCost cost_bfp(const OpContext& op) { op.unknown("the block format is defined b
 
 // --- int8 in the layouts of cublasLt: symmetric, no zero points ---
 
-void infer_quantize_order(OpContext& op) {
-  op.set_output(0, {.element = ElementType::Int8, .shape = op.input(0).shape});
-}
-
 OpCost cost_quantize_order(const OpContext& op) { return op.streamed() + requantize_work() * op.elements(0); }
 
 void infer_dequantize_order(OpContext& op) {
   const std::int64_t to = op.required_integer("to");
   if (to != 1 && to != 10) op.fail(cat("attribute to is ", to, ", expected 1 or 10"));
-  op.set_output(0, {.element = static_cast<ElementType>(to), .shape = op.input(0).shape});
+  set_shape_of_first(op, static_cast<ElementType>(to));
 }
 
 OpCost cost_dequantize_order(const OpContext& op) {
@@ -159,25 +153,25 @@ OpCost cost_ordered_norm(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kContribQlinearRules[] = {
-    // op                 infer                         cost                  fold     cost in words
-    {"DequantizeBFP",     infer_dequantize_bfp,         cost_bfp,             nullptr, "not known: the format is the provider's", kDequantize},
-    {"DequantizeLinear",  infer_as<"DequantizeLinear">, cost_as<"DequantizeLinear">, nullptr, "mul, and sub of the zero point, per element", kDequantize.reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
-    {"DequantizeWithOrder", infer_dequantize_order,     cost_dequantize_order, nullptr, "1 mul per element", kDequantize},
-    {"MulInteger",        shaped_as<pair_shape<0, 2>, ElementType::Int32>, cost_mul_integer, nullptr, "1 mul per output element; 1 sub per operand element with a zero point", kPointwise.with(Gradient::Unmodelled)},
-    {"QLinearAdd",        shaped<pair_shape<0, 3>>,     cost_qlinear_add,     nullptr, "dequantise (2) per operand element; add, quantise (5) per output element", kAddition.with(Gradient::Unmodelled)},
-    {"QLinearConcat",     shaped<qlinear_concat_shape, 1>, cost_qlinear_concat, nullptr, "dequantise (2), quantise (5) per element", kLayout.with(Gradient::Unmodelled)},
-    {"QLinearLeakyRelu",  infer_same,                   cost_qlinear_leaky,   nullptr, "dequantise (2), comparison, mul, quantise (5) per element", kPointwise.with(Gradient::Unmodelled)},
-    {"QLinearMul",        shaped<pair_shape<0, 3>>,     cost_qlinear_mul,     nullptr, "1 sub per operand element; mul, quantise (5) per output element", kMultiplication.with(Gradient::Unmodelled)},
-    {"QLinearReduceMean", shaped<reduced_shape>,        cost_qlinear_mean,    nullptr, "dequantise (2), add per element; quantise (5) per output element", kOther.with(Gradient::Unmodelled)},
-    {"QLinearSigmoid",    infer_same,                   cost_qlinear_sigmoid, nullptr, "dequantise (2), sigmoid, quantise (5) per element", kPointwise.with(Gradient::Unmodelled)},
-    {"QLinearSoftmax",    infer_qlinear_softmax,        cost_qlinear_softmax, nullptr, "dequantise (2), softmax (4 and exp), quantise (5) per element", kNorm.with(Gradient::Unmodelled)},
-    {"QLinearWhere",      shaped<qlinear_where_shape, 1>, cost_qlinear_where, nullptr, "dequantise (2) per operand element; selection, quantise (5) per output element", kPointwise.with(Gradient::Unmodelled)},
-    {"QOrderedGelu",      infer_same,                   cost_ordered_gelu,    nullptr, "scale, Gelu (4 and erf), scale, round, 2 clamps per element", kPointwise.with(Gradient::Unmodelled)},
-    {"QOrderedLayerNormalization", infer_same,          cost_ordered_norm,    nullptr, "scale, layer norm, scale, round, 2 clamps per element", kNorm.with(Gradient::Unmodelled)},
-    {"QuantizeBFP",       infer_quantize_bfp,           cost_bfp,             nullptr, "not known: the format is the provider's", kQuantize},
-    {"QuantizeLinear",    infer_as<"QuantizeLinear">,   cost_as<"QuantizeLinear">, nullptr, "div, round, 2 clamps, and add of the zero point, per element", kQuantize.reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
-    {"QuantizeWithOrder", infer_quantize_order,         cost_quantize_order,  nullptr, "scale, round, 2 clamps per element", kQuantize},
-    {"ReduceSumInteger",  infer_sum_integer,            cost_sum_integer,     nullptr, "n − m adds", kReduction.with(Gradient::Unmodelled)},
+    // op                          infer                            cost                         fold     cost in words
+    {"DequantizeBFP",              infer_dequantize_bfp,            cost_bfp,                    nullptr, "not known: the format is the provider's", kDequantize},
+    {"DequantizeLinear",           infer_as<"DequantizeLinear">,    cost_as<"DequantizeLinear">, nullptr, "mul, and sub of the zero point, per element", kDequantize.reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
+    {"DequantizeWithOrder",        infer_dequantize_order,          cost_dequantize_order,       nullptr, "1 mul per element", kDequantize},
+    {"MulInteger",                 shaped_as<pair_shape<0, 2>, ElementType::Int32>, cost_mul_integer,            nullptr, "1 mul per output element; 1 sub per operand element with a zero point", kPointwise.with(Gradient::Unmodelled)},
+    {"QLinearAdd",                 shaped<pair_shape<0, 3>>,        cost_qlinear_add,            nullptr, "dequantise (2) per operand element; add, quantise (5) per output element", kAddition.with(Gradient::Unmodelled)},
+    {"QLinearConcat",              shaped<qlinear_concat_shape, 1>, cost_qlinear_concat,         nullptr, "dequantise (2), quantise (5) per element", kLayout.with(Gradient::Unmodelled)},
+    {"QLinearLeakyRelu",           infer_same,                      cost_qlinear_each<2, 0, 1>,  nullptr, "dequantise (2), comparison, mul, quantise (5) per element", kPointwise.with(Gradient::Unmodelled)},
+    {"QLinearMul",                 shaped<pair_shape<0, 3>>,        cost_qlinear_mul,            nullptr, "1 sub per operand element; mul, quantise (5) per output element", kMultiplication.with(Gradient::Unmodelled)},
+    {"QLinearReduceMean",          shaped<reduced_shape>,           cost_qlinear_mean,           nullptr, "dequantise (2), add per element; quantise (5) per output element", kOther.with(Gradient::Unmodelled)},
+    {"QLinearSigmoid",             infer_same,                      cost_qlinear_each<0, 1, 0>,  nullptr, "dequantise (2), sigmoid, quantise (5) per element", kPointwise.with(Gradient::Unmodelled)},
+    {"QLinearSoftmax",             infer_qlinear_softmax,           cost_qlinear_each<4, 1, 1>,  nullptr, "dequantise (2), softmax (4 and exp), quantise (5) per element", kNorm.with(Gradient::Unmodelled)},
+    {"QLinearWhere",               shaped<qlinear_where_shape, 1>,  cost_qlinear_where,          nullptr, "dequantise (2) per operand element; selection, quantise (5) per output element", kPointwise.with(Gradient::Unmodelled)},
+    {"QOrderedGelu",               infer_same,                      cost_ordered_gelu,           nullptr, "scale, Gelu (4 and erf), scale, round, 2 clamps per element", kPointwise.with(Gradient::Unmodelled)},
+    {"QOrderedLayerNormalization", infer_same,                      cost_ordered_norm,           nullptr, "scale, layer norm, scale, round, 2 clamps per element", kNorm.with(Gradient::Unmodelled)},
+    {"QuantizeBFP",                infer_quantize_bfp,              cost_bfp,                    nullptr, "not known: the format is the provider's", kQuantize},
+    {"QuantizeLinear",             infer_as<"QuantizeLinear">,      cost_as<"QuantizeLinear">,   nullptr, "div, round, 2 clamps, and add of the zero point, per element", kQuantize.reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
+    {"QuantizeWithOrder",          infer_shape_of_first<ElementType::Int8>, cost_quantize_order,         nullptr, "scale, round, 2 clamps per element", kQuantize},
+    {"ReduceSumInteger",           infer_sum_integer,               cost_sum_integer,            nullptr, "n − m adds", kReduction.with(Gradient::Unmodelled)},
 };
 // clang-format on
 static_assert(well_formed(kContribQlinearRules));

@@ -1,12 +1,9 @@
 // Einsum: any number of operands, repeated labels (diagonals), ellipses. The work is that of the cheapest order of
 // pairwise contractions, which an implementation can reach; onnxruntime contracts from left to right.
-#include <algorithm>
 #include <array>
 #include <bit>
-#include <cstdint>
 #include <limits>
 #include <string>
-#include <vector>
 
 #include "ops/rule_parts.h"
 

@@ -1,6 +1,5 @@
 // Picking and placing elements by index, and choosing them by value. Gathers read what they pick and no more than
 // the whole table; operators whose output size depends on the data give a fresh symbol with an upper bound.
-#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <set>

@@ -1,5 +1,4 @@
 // Rearranging and repeating elements: output bytes that have to be written, without arithmetic.
-#include <algorithm>
 #include <numeric>
 
 #include "ops/fixed_sizes.h"

@@ -15,12 +15,6 @@ ElementType stash_type(const OpContext& op) {
 
 // --- batch normalization ---
 
-// Outputs beyond the first exist only in training; since opset 14 an attribute states the mode.
-bool is_training(const OpContext& op) {
-  if (op.opset() >= 14) return op.flag("training_mode");
-  return op.output_count() > 1;
-}
-
 void infer_batch_norm(OpContext& op) {
   op.set_output(0, op.input(0));
   for (int i = 1; i < op.output_count(); ++i)  // mean, variance, saved mean, saved variance
@@ -28,11 +22,13 @@ void infer_batch_norm(OpContext& op) {
 }
 
 // y = a·x + b with a = scale·rsqrt(variance + ε) and b = bias − a·mean per channel (per feature where spatial = 0).
-// Training adds the moments, and 2 multiplications and an addition for each running statistic.
+// Training adds the moments, and 2 multiplications and an addition for each running statistic. Outputs beyond the first
+// exist only in training; since opset 14 an attribute states the mode.
 OpCost cost_batch_norm(const OpContext& op) {
   const Dim elements = op.elements(0), channels = op.elements(1);
   const OpCost cost = op.streamed() + Work{.arith = 2 * elements + 3 * channels} + inverse_root_work(channels);
-  return is_training(op) ? cost + moments_work(elements, channels) + Work{.arith = 6 * channels} : cost;
+  const bool is_training = op.opset() >= 14 ? op.flag("training_mode") : op.output_count() > 1;
+  return is_training ? cost + moments_work(elements, channels) + Work{.arith = 6 * channels} : cost;
 }
 
 // --- statistics over trailing axes ---
@@ -145,11 +141,6 @@ OpCost cost_lp_norm(const OpContext& op) {
 
 // --- softmax ---
 
-// Rows that are normalised: since opset 13 along one axis; before, over all axes from `axis` on, flattened.
-Dim softmax_rows(const OpContext& op) {
-  return op.opset() < 13 ? row_count(op, 1) : lines_along(op.shape(0), axis_of(op, -1));
-}
-
 void infer_softmax(OpContext& op) {
   if (op.has_shape(0)) static_cast<void>(axis_of(op, op.opset() < 13 ? 1 : -1));
   op.set_output(0, op.input(0));
@@ -157,8 +148,12 @@ void infer_softmax(OpContext& op) {
 
 OpCost cost_softmax(const OpContext& op) { return op.streamed() + softmax_work() * op.elements(0); }
 
-// (x − max) − log Σ exp: the division of softmax becomes a subtraction, and a log per row.
-OpCost cost_log_softmax(const OpContext& op) { return cost_softmax(op) + Work{.special = softmax_rows(op)}; }
+// (x − max) − log Σ exp: the division of softmax becomes a subtraction, and a log per row. Since opset 13 a row lies
+// along one axis; before, all axes from `axis` on are one row.
+OpCost cost_log_softmax(const OpContext& op) {
+  return cost_softmax(op) +
+         Work{.special = op.opset() < 13 ? row_count(op, 1) : lines_along(op.shape(0), axis_of(op, -1))};
+}
 
 OpCost cost_hardmax(const OpContext& op) { return op.streamed() + compared(op.elements(0)); }
 

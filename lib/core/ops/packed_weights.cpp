@@ -1,9 +1,6 @@
 #include "ops/packed_weights.h"
 
-#include <algorithm>
 #include <iterator>
-#include <optional>
-#include <string_view>
 
 #include "graph/by_operator.h"
 #include "ops/rule_parts.h"

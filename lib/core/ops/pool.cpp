@@ -1,22 +1,16 @@
 // Pooling over windows, over whole images and over regions of interest, and detection of regions. Windows count in
 // full, padding included.
-#include <algorithm>
-
 #include "ops/fixed_sizes.h"
 #include "ops/nn_work.h"
 
 namespace pagoda::inline core::ops {
 namespace {
 
-int spatial_rank(const OpContext& op) {
-  if (op.rank(0) < 3) op.fail(cat("input 0 has rank ", op.rank(0), ", expected 3 or more"));
-  return op.rank(0) - 2;
-}
-
 // In a fixed export, a window that covers a whole axis follows its size. An average pool whose windows tile the axis
 // may be an exported adaptive pool, whose windows grow with the input.
 Window pool_window(const OpContext& op) {
-  Window window = window_attributes(op, spatial_rank(op), nullptr);
+  if (op.rank(0) < 3) op.fail(cat("input 0 has rank ", op.rank(0), ", expected 3 or more"));
+  Window window = window_attributes(op, op.rank(0) - 2, nullptr);
   const FixedSizes* fixed = op.fixed_sizes();
   if (fixed == nullptr) return window;
   constexpr std::int64_t kLeastAdaptive = 3;  // windows of 2 just halve the size

@@ -39,7 +39,8 @@ void set_recurrent_outputs(OpContext& op, const Dim& hidden) {
   }
 }
 
-void infer_recurrent(OpContext& op, int gates) {
+template <int Gates>
+void infer_recurrent(OpContext& op) {
   for (int i = 0; i < op.output_count(); ++i) set_element(op, i, op.element(kX));
   const Shape& data = op.shape(kX);
   if (data.size() != 3) op.fail(cat("X has rank ", data.size(), ", expected 3"));
@@ -50,7 +51,7 @@ void infer_recurrent(OpContext& op, int gates) {
     const std::string_view name = i == kW ? "W" : "R";
     if (op.rank(i) != 3) op.fail(cat(name, " has rank ", op.rank(i), ", expected 3"));
     op.unify(op.shape(i)[0], direction_count, cat("directions of ", name));
-    op.unify(op.shape(i)[1], gates * hidden, cat("gates × hidden size of ", name));
+    op.unify(op.shape(i)[1], Gates * hidden, cat("gates × hidden size of ", name));
     if (i == kW)
       op.unify(op.shape(kW)[2], data[2], "input size of X and W");
     else
@@ -58,10 +59,6 @@ void infer_recurrent(OpContext& op, int gates) {
   }
   set_recurrent_outputs(op, hidden);
 }
-
-void infer_lstm(OpContext& op) { infer_recurrent(op, 4); }
-void infer_gru(OpContext& op) { infer_recurrent(op, 3); }
-void infer_rnn(OpContext& op) { infer_recurrent(op, 1); }
 
 // --- activations ---
 
@@ -220,10 +217,10 @@ OpCost cost_attention_lstm(const OpContext& op) {
 
 // clang-format off
 constexpr OpRule kRecurrentRules[] = {
-    // op     infer       cost       fold     cost in words
-    {"GRU",   infer_gru,  cost_gru,  nullptr, "3·H·(I + H) macs per step; 2 sigmoid, tanh, 5 (6 linear_before_reset), 3 (4) biases per hidden element", kRecurrence.reads({{}, WeightUse::Weight, WeightUse::Weight, WeightUse::Additive})},
-    {"LSTM",  infer_lstm, cost_lstm, nullptr, "4·H·(I + H) macs per step; 3 sigmoid, 2 tanh, 4, 4 biases, 6 for peepholes per hidden element", kRecurrence.reads({{}, WeightUse::Weight, WeightUse::Weight, WeightUse::Additive})},
-    {"RNN",   infer_rnn,  cost_rnn,  nullptr, "H·(I + H) macs per step; tanh, bias per hidden element", kRecurrence.reads({{}, WeightUse::Weight, WeightUse::Weight, WeightUse::Additive})},
+    // op    infer               cost       fold     cost in words
+    {"GRU",  infer_recurrent<3>, cost_gru,  nullptr, "3·H·(I + H) macs per step; 2 sigmoid, tanh, 5 (6 linear_before_reset), 3 (4) biases per hidden element", kRecurrence.reads({{}, WeightUse::Weight, WeightUse::Weight, WeightUse::Additive})},
+    {"LSTM", infer_recurrent<4>, cost_lstm, nullptr, "4·H·(I + H) macs per step; 3 sigmoid, 2 tanh, 4, 4 biases, 6 for peepholes per hidden element", kRecurrence.reads({{}, WeightUse::Weight, WeightUse::Weight, WeightUse::Additive})},
+    {"RNN",  infer_recurrent<1>, cost_rnn,  nullptr, "H·(I + H) macs per step; tanh, bias per hidden element", kRecurrence.reads({{}, WeightUse::Weight, WeightUse::Weight, WeightUse::Additive})},
 };
 
 constexpr OpRule kContribRecurrentRules[] = {

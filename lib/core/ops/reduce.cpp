@@ -1,7 +1,5 @@
 // Reductions along axes, positions of extremes, running sums and products.
 // n input elements reduced to m outputs take n − m joins, plus any work per element or per result.
-#include <algorithm>
-
 #include "ops/fold.h"
 #include "ops/rule_parts.h"
 

@@ -1,5 +1,4 @@
 // Operators that give the same bytes a new shape or name, and those that return a shape.
-#include <algorithm>
 #include <iterator>
 #include <utility>
 

@@ -2,7 +2,6 @@
 //
 // Resize weights taps of the neighbourhood: 1, 2 or 4 per resized axis for nearest, linear and cubic. Coordinates and
 // weights are computed once per position of an axis, the weighted sum once per output element.
-#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -74,13 +73,12 @@ Dim scaled(OpContext& op, const Dim& input, const Scalar& scale) {
 
 // --- Resize and Upsample ---
 
-// True if the input is present and not empty: exporters write an empty tensor for an unused scales or roi.
-bool is_given(const OpContext& op, int i) {
-  return op.has_input(i) && !(op.has_shape(i) && op.rank(i) == 1 && op.shape(i)[0] == Dim(0));
+// True if Resize uses the input sizes, available since opset 11, rather than scales. Exporters write an empty tensor
+// for an unused input.
+bool is_sized(const OpContext& op) {
+  const bool is_empty = op.has_shape(3) && op.rank(3) == 1 && op.shape(3)[0] == Dim(0);
+  return op.node().op_type == "Resize" && op.opset() >= 11 && op.has_input(3) && !is_empty;
 }
-
-// True if Resize uses the input sizes, available since opset 11, rather than scales.
-bool is_sized(const OpContext& op) { return op.node().op_type == "Resize" && op.opset() >= 11 && is_given(op, 3); }
 
 std::vector<int> resized_axes(const OpContext& op) {
   if (const auto axes = op.integer_list("axes")) return normal_axes(op, *axes, op.rank(0));
@@ -88,8 +86,6 @@ std::vector<int> resized_axes(const OpContext& op) {
   std::iota(all.begin(), all.end(), 0);
   return all;
 }
-
-int scales_input(const OpContext& op) { return op.opset() >= 11 && op.node().op_type == "Resize" ? 2 : 1; }
 
 void expect_axes(const OpContext& op, std::size_t scales, std::size_t axes) {
   if (scales != axes) op.fail(cat("there are ", scales, " scales for ", axes, " axes"));
@@ -108,7 +104,7 @@ std::optional<TensorValue> axis_scales(const OpContext& op, std::size_t axes) {
     if (axes != 4) op.fail("height_scale and width_scale need an input of rank 4");
     (*scales)[2] = op.attribute("height_scale", 1.0);
     (*scales)[3] = op.attribute("width_scale", 1.0);
-  } else if (const TensorValue* value = op.value(scales_input(op))) {
+  } else if (const TensorValue* value = op.value(op.opset() >= 11 && op.node().op_type == "Resize" ? 2 : 1)) {
     scales = *value;
   }
   if (scales) expect_axes(op, scales->size(), axes);

@@ -2,8 +2,6 @@
 // a fresh symbol. In addition, the members of short sequences are tracked one by one, as long as positions are known;
 // of equal parts of a tensor, whose number may be a formula, the first and the last. Runtimes pass members by
 // reference, so building and indexing move nothing; splitting a tensor into members and joining them do.
-#include <algorithm>
-
 #include "ops/fold.h"
 #include "ops/rule_parts.h"
 

@@ -1,5 +1,4 @@
 // Taking tensors apart along an axis and putting them together: Slice, Split, Concat.
-#include <algorithm>
 #include <map>
 #include <string>
 

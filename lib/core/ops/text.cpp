@@ -1,7 +1,5 @@
 // Operators on strings. They run on the host; strings have no fixed width, so their bytes are not counted, and work
 // on characters is not floating-point work: only work on numbers counts.
-#include <algorithm>
-
 #include "ops/rule_parts.h"
 
 namespace pagoda::inline core::ops {

@@ -1,7 +1,6 @@
 // Operators on one tensor whose output element depends on one input element: mathematics, rounding, activations.
 // Counts follow the definition in ONNX Operators.md, written with as few operations as it allows; a branch counts as
 // its comparison, and both sides are computed, as in vector code.
-#include <algorithm>
 #include <iterator>
 
 #include "ops/fold.h"
