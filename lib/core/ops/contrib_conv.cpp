@@ -92,7 +92,8 @@ OpCost cost_instance_norm_nhwc(const OpContext& op) {
 Shape nchwc_conv_shape(OpContext& op) {
   Image image = image_of(op, 0, Layout::ChannelsFirst);
   const Window window = weight_window(op, 1, image.spatial.size());
-  if (!image.channels.is_constant()) op.unify(image.channels, dim_of(op, 1, 1) * group_count(op), "input channels");
+  if (!image.channels.is_constant())
+    op.unify(image.channels, dim_of(op, 1, 1) * positive_or_one(op, "group"), "input channels");
   image.channels = dim_of(op, 1, 0);
   image.spatial = window_output(op, image.spatial, window, false);
   return image.shape(Layout::ChannelsFirst);

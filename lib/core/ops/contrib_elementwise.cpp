@@ -37,13 +37,18 @@ OpCost cost_scaled_silu(const OpContext& op) {
   return per_element(op, additions(scaled ? 1 : 0) + silu_work());
 }
 
+// The last axis holds two halves.
+Shape halved_shape(OpContext& op) {
+  Shape shape = op.shape(0);
+  if (shape.empty()) op.fail("input 0 is a scalar");
+  shape.back() = divided(op, shape.back(), 2, "the last axis");
+  return shape;
+}
+
 // [N, S, D] → [N, S, D/2]: the left half times the Gelu of the right half.
 Shape bias_split_gelu_shape(OpContext& op) {
   expect_vector(op, 1);
-  Shape output = op.shape(0);
-  if (output.empty()) op.fail("input 0 is a scalar");
-  output.back() = divided(op, output.back(), 2, "the last axis");
-  return output;
+  return halved_shape(op);
 }
 
 // --- dropout: compare a random number with the ratio, scale, select; a copy in inference ---
@@ -207,19 +212,12 @@ OpCost cost_low_rank_mix(const OpContext& op) {
 
 // --- SwiGLU of gate and up, or of both halves of one tensor ---
 
-Shape halves_shape(OpContext& op) {
-  Shape shape = op.shape(0);
-  if (shape.empty()) op.fail("gate is a scalar");
-  shape.back() = divided(op, shape.back(), 2, "last axis and the halves of gate and up");
-  return shape;
-}
-
 void infer_swiglu(OpContext& op) {
   if (op.has_input(1)) {
     if (op.has_shape(0)) expect_rank(op, 1, op.rank(0));
     return op.set_output(0, op.has_shape(0) ? op.input(0) : op.input(1));
   }
-  shaped<halves_shape>(op);
+  shaped<halved_shape>(op);
 }
 
 OpCost cost_swiglu(const OpContext& op) {

@@ -200,8 +200,7 @@ Shape unfold_shape(OpContext& op) {
   Shape shape = op.shape(0);
   const auto axis = static_cast<std::size_t>(normal_axis(op, op.attribute("dim", -1), op.rank(0)));
   const std::int64_t size = positive_attribute(op, "size");
-  const std::int64_t step = op.attribute("step", 1);
-  if (step < 1) op.fail(cat("step is ", step));
+  const std::int64_t step = positive_or_one(op, "step");
   if (greater_equal(shape[axis], size) == false) op.fail(cat("slices of ", size, " from ", shape[axis].to_string()));
   shape[axis] = floor_div(shape[axis] - size, step) + 1;
   return appended(shape, {size});

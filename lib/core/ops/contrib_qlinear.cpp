@@ -81,14 +81,9 @@ Shape reduced_shape(OpContext& op) {
   const auto axes = op.integer_list("axes");
   if (!axes) op.fail("attribute axes is missing");
   const bool keep = op.required_integer("keepdims") != 0;
-  const std::vector<int> reduced = normal_axes(op, *axes, op.rank(0));
-  Shape output;
-  for (int i = 0; i < op.rank(0); ++i) {
-    const bool gone = axes->empty() || std::find(reduced.begin(), reduced.end(), i) != reduced.end();
-    if (!gone) output.push_back(op.shape(0)[static_cast<std::size_t>(i)]);
-    if (gone && keep) output.push_back(1);
-  }
-  return output;
+  std::vector<bool> reduced(op.shape(0).size(), axes->empty());
+  for (const int axis : normal_axes(op, *axes, op.rank(0))) reduced[axis] = true;
+  return without(op.shape(0), reduced, keep);
 }
 
 // n − m additions and m divisions are n in all.

@@ -36,11 +36,7 @@ Dim kernel_volume(const OpContext& op) {
 }
 
 // The number of earlier positions that the taps reach along the causal axis, which is the last.
-Dim state_length(const OpContext& op) {
-  const std::int64_t dilation = op.attribute("dilation", 1);
-  if (dilation < 1) op.fail(cat("dilation is ", dilation));
-  return (dim_of(op, 1, -1) - 1) * dilation;
-}
+Dim state_length(const OpContext& op) { return (dim_of(op, 1, -1) - 1) * positive_or_one(op, "dilation"); }
 
 void infer_causal_conv(OpContext& op) {
   op.set_output(0, op.input(0));

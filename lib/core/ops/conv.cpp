@@ -26,12 +26,6 @@ Image image_of(const OpContext& op, int i, Layout layout) {
   return {shape[0], shape.back(), Shape(shape.begin() + 1, shape.end() - 1)};
 }
 
-std::int64_t group_count(const OpContext& op, std::string_view attribute) {
-  const std::int64_t group = op.attribute(attribute, 1);
-  if (group < 1) op.fail(cat(attribute, " is ", group));
-  return group;
-}
-
 Window weight_window(const OpContext& op, int w, std::size_t spatial_rank, Layout weight) {
   expect_rank(op, w, static_cast<int>(spatial_rank) + 2);
   const auto first = op.shape(w).begin() + (weight == Layout::ChannelsFirst ? 2 : 1);
@@ -45,7 +39,7 @@ namespace {
 bool fits(const OpContext& op, const Image& image, int w, Layout weight) {
   const Shape& shape = op.shape(w);
   const Dim& channels = weight == Layout::ChannelsFirst ? shape[1] : shape.back();
-  if (equal(image.channels, channels * group_count(op)) == false) return false;
+  if (equal(image.channels, channels * positive_or_one(op, "group")) == false) return false;
   const auto kernel = op.integer_list("kernel_shape");
   if (!kernel || kernel->size() != image.spatial.size()) return true;
   const std::size_t first = weight == Layout::ChannelsFirst ? 2 : 1;
@@ -67,11 +61,12 @@ Shape convolved(OpContext& op, int w) {
   Image image = image_of(op);
   const Layout weight = weight_layout(op, w, image);
   const Window window = weight_window(op, w, image.spatial.size(), weight);
-  op.unify(image.channels, dim_of(op, w, weight == Layout::ChannelsFirst ? 1 : -1) * group_count(op), "input channels");
+  op.unify(image.channels, dim_of(op, w, weight == Layout::ChannelsFirst ? 1 : -1) * positive_or_one(op, "group"),
+           "input channels");
   image.channels = dim_of(op, w, 0);
   image.spatial = window_output(op, image.spatial, window, false);
-  if (const auto filters = image.channels.value64(); filters && *filters % group_count(op) != 0)
-    op.fail(cat(*filters, " filters do not divide into ", group_count(op), " groups"));
+  if (const auto filters = image.channels.value64(); filters && *filters % positive_or_one(op, "group") != 0)
+    op.fail(cat(*filters, " filters do not divide into ", positive_or_one(op, "group"), " groups"));
   return image.shape(layout_of(op));
 }
 
@@ -80,7 +75,7 @@ Dim products_per_output(const OpContext& op, int w) {
   const Layout weight = weight_layout(op, w, image);
   Dim channels = dim_of(op, w, weight == Layout::ChannelsFirst ? 1 : -1);
   if (!channels.is_constant())
-    if (const auto known = exact_div(image.channels, group_count(op))) channels = *known;
+    if (const auto known = exact_div(image.channels, positive_or_one(op, "group"))) channels = *known;
   return channels * element_count(weight_window(op, w, image.spatial.size(), weight).kernel);
 }
 
@@ -91,7 +86,7 @@ Image conv_transposed(OpContext& op, int w, const std::optional<std::vector<Dim>
   const std::size_t axes = image.spatial.size();
   const Window window = weight_window(op, w, axes);
   op.unify(image.channels, dim_of(op, w, 0), "input channels");
-  image.channels = dim_of(op, w, 1) * group_count(op);
+  image.channels = dim_of(op, w, 1) * positive_or_one(op, "group");
   const auto paddings = op.integer_list("output_padding").value_or(std::vector<std::int64_t>(axes, 0));
   if (paddings.size() != axes) op.fail(cat("output_padding has ", paddings.size(), " entries"));
   const std::vector<Dim> pads = own_pads.value_or(std::vector<Dim>(window.pads.begin(), window.pads.end()));
@@ -152,7 +147,7 @@ Shape deform_conv_shape(OpContext& op) {
   if (op.has_shape(2)) {
     const Shape& offset = op.shape(2);
     if (offset.size() != axes + 2) op.fail(cat("the offset has rank ", offset.size()));
-    op.unify(offset[1], Dim(group_count(op, "offset_group")) * axes * kernel_taps(op), "offset channels");
+    op.unify(offset[1], Dim(positive_or_one(op, "offset_group")) * axes * kernel_taps(op), "offset channels");
     for (std::size_t i = 0; i < axes; ++i) op.unify(offset[i + 2], output[i + 2], "offset positions");
   }
   return output;
@@ -164,7 +159,7 @@ OpCost cost_deform_conv(const OpContext& op) {
   const int axes = op.rank(0) - 2;
   const Shape& output = op.output_shape(0);
   const Dim positions = op.shape(0)[0] * element_count(Shape(output.begin() + 2, output.end())) * kernel_taps(op);
-  const Dim places = positions * group_count(op, "offset_group");
+  const Dim places = positions * positive_or_one(op, "offset_group");
   const Dim samples = positions * op.shape(0)[1];
   return op.streamed() +
          Work{.arith = when(op.has_input(3), op.output_elements(0)) + when(op.has_input(4), samples),

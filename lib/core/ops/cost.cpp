@@ -1,8 +1,6 @@
 // Sums, multiples and conventions of costs.
 #include "pagoda/core/cost.h"
 
-#include <array>
-
 #include "pagoda/base/enum_names.h"
 
 namespace pagoda::inline core {
@@ -16,10 +14,6 @@ Dim listed(const std::vector<PartMoved>& parts, bool is_output, int place) {
   for (const PartMoved& part : parts)
     if (part.is_output == is_output && part.place == place) bytes += part.bytes;
   return bytes;
-}
-
-std::array<Dim*, 6> counts(OpCost& cost) {
-  return {&cost.macs, &cost.arith, &cost.special, &cost.comparisons, &cost.bytes_read, &cost.bytes_written};
 }
 
 void forget_tensors(OpCost& cost) {
@@ -50,26 +44,21 @@ Dim OpCost::part_read(int input) const { return listed(parts, false, input); }
 Dim OpCost::part_written(int output) const { return listed(parts, true, output); }
 
 OpCost& OpCost::operator+=(const OpCost& other) {
-  macs += other.macs;
-  arith += other.arith;
-  special += other.special;
-  comparisons += other.comparisons;
-  bytes_read += other.bytes_read;
-  bytes_written += other.bytes_written;
+  for (const auto count : kCostCounts) this->*count += other.*count;
   forget_tensors(*this);
   return *this;
 }
 
 OpCost OpCost::scaled(const Dim& times) const {
   OpCost result = *this;
-  for (Dim* count : counts(result)) *count *= times;
+  for (const auto count : kCostCounts) result.*count *= times;
   forget_tensors(result);
   return result;
 }
 
 OpCost OpCost::bind(const Bindings& bindings) const {
   OpCost result = *this;
-  for (Dim* count : counts(result)) *count = count->bind(bindings);
+  for (const auto count : kCostCounts) result.*count = (result.*count).bind(bindings);
   for (PartMoved& part : result.parts) part.bytes = part.bytes.bind(bindings);
   return result;
 }

@@ -19,9 +19,15 @@ const Scalar& SmallTensor::operator[](std::int64_t index) const {
 namespace {
 
 std::optional<Extents> extents(const std::optional<Shape>& shape) {
-  if (!shape || !small_count(*shape, kFoldLimit)) return std::nullopt;
+  if (!shape) return std::nullopt;
   Extents result;
-  for (const Dim& dim : *shape) result.push_back(*dim.value64());
+  std::int64_t count = 1;
+  for (const Dim& dim : *shape) {
+    const auto size = dim.value64();
+    if (!size || *size < 0 || *size > kFoldLimit || count * *size > kFoldLimit) return std::nullopt;
+    count *= *size;
+    result.push_back(*size);
+  }
   return result;
 }
 

@@ -26,8 +26,6 @@ struct Image {
 Image image_of(const OpContext& op, int i, Layout layout);
 inline Image image_of(const OpContext& op) { return image_of(op, 0, layout_of(op)); }
 
-// The attribute `attribute`, a number of groups: 1 unless stated.
-std::int64_t group_count(const OpContext& op, std::string_view attribute = "group");
 // Strides, dilations, pads and kernel of a convolution with the weight at input `w`.
 Window weight_window(const OpContext& op, int w, std::size_t spatial_rank, Layout weight = Layout::ChannelsFirst);
 

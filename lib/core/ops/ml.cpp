@@ -125,7 +125,7 @@ void infer_cast_map(OpContext& op) {
   if (to == "TO_STRING") element = ElementType::String;
   if (to == "TO_INT64") element = ElementType::Int64;
   const bool sparse = op.attribute("map_form", "DENSE") == "SPARSE";
-  const Dim entries = sparse ? positive_or_one(op, "max_map") : op.fresh("entries", "entries of a map");
+  const Dim entries = sparse ? Dim(positive_or_one(op, "max_map")) : op.fresh("entries", "entries of a map");
   op.set_output(0, element, {Dim(1), entries});
 }
 

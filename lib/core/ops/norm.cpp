@@ -81,14 +81,8 @@ OpCost cost_instance_norm(const OpContext& op) {
   return op.streamed() + channel_norm_work(op.elements(0), image_channels(op), image_channels(op));
 }
 
-std::int64_t group_count(const OpContext& op) {
-  const std::int64_t groups = op.required_integer("num_groups");
-  if (groups < 1) op.fail(cat("num_groups is ", groups));
-  return groups;
-}
-
 void infer_group_norm(OpContext& op) {
-  const std::int64_t groups = group_count(op);
+  const std::int64_t groups = positive_attribute(op, "num_groups");
   if (op.has_shape(0) && op.rank(0) >= 2)
     if (const auto channels = op.shape(0)[1].value64(); channels && *channels % groups != 0)
       op.fail(cat(*channels, " channels do not divide into ", groups, " groups"));
@@ -97,7 +91,7 @@ void infer_group_norm(OpContext& op) {
 
 // Scale and bias are per channel since opset 21, per group before.
 OpCost cost_group_norm(const OpContext& op) {
-  const Dim channels = image_channels(op), statistics = op.shape(0)[0] * group_count(op);
+  const Dim channels = image_channels(op), statistics = op.shape(0)[0] * positive_attribute(op, "num_groups");
   OpCost cost = op.streamed() + channel_norm_work(op.elements(0), statistics, op.opset() >= 21 ? channels : statistics);
   if (op.opset() >= 21) cost.precision = stash_type(op);
   return cost;
@@ -127,9 +121,7 @@ OpCost cost_mean_variance(const OpContext& op) {
 // x / (bias + α/size · Σ x²)^β: per element a square, size − 1 additions, scale, bias, pow, divide. Edge windows
 // count in full.
 OpCost cost_lrn(const OpContext& op) {
-  const std::int64_t size = op.required_integer("size");
-  if (size < 1) op.fail(cat("size is ", size));
-  return op.streamed() + Work{.arith = Dim(size) + 3, .special = 1} * op.elements(0);
+  return op.streamed() + Work{.arith = positive_attribute(op, "size") + 3, .special = 1} * op.elements(0);
 }
 
 // x / ‖x‖p along one axis: |x|^p, an addition and a division per element, a root per row.

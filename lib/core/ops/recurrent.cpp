@@ -16,11 +16,7 @@ std::int64_t directions(const OpContext& op) { return op.attribute("direction", 
 bool is_batch_first(const OpContext& op) { return op.flag("layout"); }
 
 Dim hidden_size(const OpContext& op) {
-  if (op.has_attribute("hidden_size")) {
-    const std::int64_t hidden = op.required_integer("hidden_size");
-    if (hidden < 1) op.fail(cat("hidden_size is ", hidden));
-    return hidden;
-  }
+  if (op.has_attribute("hidden_size")) return positive_attribute(op, "hidden_size");
   if (op.rank(kR) != 3) op.fail(cat("R has rank ", op.rank(kR), ", expected 3"));
   return op.shape(kR)[2];
 }

@@ -28,15 +28,6 @@ std::optional<std::vector<bool>> reduced_axes(const OpContext& op) {
 
 bool keeps_dims(const OpContext& op) { return op.flag("keepdims", true); }
 
-Shape without(const Shape& shape, const std::vector<bool>& reduced, bool keep) {
-  Shape result;
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (!reduced[i]) result.push_back(shape[i]);
-    if (reduced[i] && keep) result.push_back(1);
-  }
-  return result;
-}
-
 // The shape for computed axes: each dim may stay or become 1; without keepdims, as many dims go as axes are listed.
 Shape undetermined_shape(OpContext& op) {
   Shape shape = op.shape(0);

@@ -208,8 +208,8 @@ inline std::size_t list_length(const OpContext& op, std::string_view name) {
   return 0;
 }
 
-// A positive size given by an attribute, 1 where it is missing.
-inline Dim positive_or_one(const OpContext& op, std::string_view attribute) {
+// A positive number given by an attribute, 1 where it is missing.
+inline std::int64_t positive_or_one(const OpContext& op, std::string_view attribute) {
   const std::int64_t size = op.attribute(attribute, 1);
   if (size < 1) op.fail(cat(attribute, " is ", size));
   return size;

@@ -36,6 +36,15 @@ Dim lines_along(const Shape& shape, std::size_t axis) {
   return lines;
 }
 
+Shape without(const Shape& shape, const std::vector<bool>& reduced, bool keep) {
+  Shape result;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (!reduced[i]) result.push_back(shape[i]);
+    if (reduced[i] && keep) result.push_back(1);
+  }
+  return result;
+}
+
 namespace {
 
 std::vector<std::int64_t> list_attribute(const OpContext& op, std::string_view name, std::size_t size,
@@ -166,17 +175,6 @@ Dim ceil_log2(const Dim& n) {
   Dim stages = 0;
   for (int k = 0; k < kBits; ++k) stages += min(1, floor_div(n - 1, std::int64_t{1} << k));
   return stages;
-}
-
-std::optional<std::int64_t> small_count(const Shape& shape, std::int64_t limit) {
-  std::int64_t count = 1;
-  for (const Dim& dim : shape) {
-    const auto size = dim.value64();
-    if (!size || *size < 0 || *size > limit) return std::nullopt;
-    count *= *size;
-    if (count > limit) return std::nullopt;
-  }
-  return count;
 }
 
 }  // namespace pagoda::inline core::ops

@@ -24,6 +24,9 @@ std::size_t axis_of(const OpContext& op, std::int64_t otherwise, std::string_vie
 // The number of lines along `axis`: the product of all other sizes.
 Dim lines_along(const Shape& shape, std::size_t axis);
 
+// The shape after a reduction of the axes in `reduced`, which stay with size 1 if `keep` is set.
+Shape without(const Shape& shape, const std::vector<bool>& reduced, bool keep);
+
 // The geometry of a sliding window over the spatial axes.
 struct Window {
   Shape kernel;
@@ -57,8 +60,5 @@ Shape shape_from_value(OpContext& op, const TensorValue& value, std::string_view
 
 // ⌈log2 n⌉ of n ≥ 1, exact up to 2³²: for a symbolic n the number of powers 2^k below it, Σ min(1, ⌊(n − 1) / 2^k⌋).
 Dim ceil_log2(const Dim& n);
-
-// Number of elements of a known constant shape, empty when it is symbolic or above `limit`.
-std::optional<std::int64_t> small_count(const Shape& shape, std::int64_t limit = 1024);
 
 }  // namespace pagoda::inline core::ops
