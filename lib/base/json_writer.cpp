@@ -1,10 +1,9 @@
 #include "pagoda/base/json_writer.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstring>
-#include <iterator>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/text.h"
 
@@ -69,9 +68,7 @@ JsonWriter& JsonWriter::value(std::string_view text) {
 
 JsonWriter& JsonWriter::value(Int number) {
   const auto narrow = static_cast<std::int64_t>(number);
-  if (narrow != number) return raw(to_string(number));
-  char digits[20];  // of −2^63
-  return raw({digits, static_cast<std::size_t>(std::to_chars(digits, std::end(digits), narrow).ptr - digits)});
+  return narrow == number ? raw(Piece(narrow).text()) : raw(to_string(number));
 }
 
 JsonWriter& JsonWriter::value(double number) {

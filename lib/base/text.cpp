@@ -313,10 +313,7 @@ std::string_view nearest(std::string_view name, std::span<const std::string_view
 }
 
 std::string to_string(Int value) {
-  if (const auto narrow = static_cast<std::int64_t>(value); narrow == value) {
-    char text[20];  // of −2^63
-    return {text, std::to_chars(text, text + sizeof text, narrow).ptr};
-  }
+  if (const auto narrow = static_cast<std::int64_t>(value); narrow == value) return cat(narrow);
   std::string digits;
   const bool negative = value < 0;
   // The most negative number cannot be negated: negate each digit instead.

@@ -1,7 +1,7 @@
 // Comparison of two sets: what is called slower when nothing changed, and when something did.
 #include <doctest/doctest.h>
 
-#include "pagoda/base/rank_test.h"
+#include "pagoda/base/statistics.h"
 #include "pagoda/lab/result_report.h"
 #include "sample.h"
 

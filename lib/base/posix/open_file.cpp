@@ -12,8 +12,6 @@
 #include <cstdlib>
 #include <memory>
 
-#include "posix/system.h"
-
 namespace pagoda::base {
 namespace {
 
@@ -72,7 +70,18 @@ OpenFile OpenFile::created(const std::string& path) {
   return OpenFile(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
 }
 
-OpenFile OpenFile::nameless(const std::string& folder) { return OpenFile(posix::nameless_file(folder.c_str())); }
+#ifdef __linux__
+OpenFile OpenFile::nameless(const std::string& folder) {
+  // It gets its name through /proc.
+  if (::access("/proc/self/fd", X_OK) != 0) return {};
+  return OpenFile(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666));
+}
+#else
+OpenFile OpenFile::nameless(const std::string&) {
+  errno = ENOTSUP;
+  return {};
+}
+#endif
 
 OpenFile OpenFile::overwritten(const std::string& path) { return OpenFile(::open(path.c_str(), O_WRONLY | O_CLOEXEC)); }
 

@@ -6,7 +6,9 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#ifdef __APPLE__
+#if defined(__linux__)
+#include <sys/prctl.h>
+#elif defined(__APPLE__)
 #include <crt_externs.h>
 #endif
 
@@ -18,19 +20,60 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "posix/system.h"
+extern char** environ;
 
 namespace pagoda::base {
 namespace {
 
 constexpr const char* kCopy = "a copy of this process";
 
+// What Linux has and other systems, such as macOS, do another way or not at all.
+#ifdef __linux__
+
+// Both ends are closed by exec.
+bool make_pipe(int (&ends)[2]) { return ::pipe2(ends, O_CLOEXEC) == 0; }
+
+// Becomes the program, looked up in this process's PATH; returns if it cannot.
+void execute(char* const* words, char* const* environment) { ::execvpe(words[0], words, environment); }
+
+// In a child.
+void die_with_parent() { ::prctl(PR_SET_PDEATHSIG, SIGKILL); }
+
+void be_first_victim() {
+  const int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (score < 0) return;
+  [[maybe_unused]] const auto ignored = ::write(score, "1000", 4);
+  ::close(score);
+}
+
+std::int64_t peak_bytes(const rusage& usage) { return std::int64_t{usage.ru_maxrss} * 1024; }
+
+#else
+
+bool make_pipe(int (&ends)[2]) {
+  if (::pipe(ends) != 0) return false;
+  for (const int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
+  return true;
+}
+
+void execute(char* const* words, char* const* environment) {
+  environ = const_cast<char**>(environment);
+  ::execvp(words[0], words);
+}
+
+void die_with_parent() {}
+void be_first_victim() {}
+
+std::int64_t peak_bytes(const rusage& usage) { return usage.ru_maxrss; }
+
+#endif
+
 struct PipeEnds {
   OpenFile read, write;
 
   void open(const std::string& program) {
     int both[2];
-    if (!posix::make_pipe(both)) throw CannotStart(program, errno);
+    if (!make_pipe(both)) throw CannotStart(program, errno);
     read = OpenFile(both[0]);
     write = OpenFile(both[1]);
   }
@@ -40,10 +83,10 @@ struct PipeEnds {
 bool arrange(const ProcessOptions& options, const std::array<int, 3>& streams, pid_t parent, const sigset_t& blocked) {
   if (options.is_group) {
     ::setpgid(0, 0);
-    posix::die_with_parent();
+    die_with_parent();
     if (::getppid() != parent) ::_exit(127);  // the parent died before that
   }
-  if (options.is_first_victim) posix::be_first_victim();
+  if (options.is_first_victim) be_first_victim();
   struct sigaction usual {};
   usual.sa_handler = SIG_DFL;
   // exec resets handlers, but an ignored SIGPIPE would stay ignored.
@@ -135,7 +178,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& words, const ProcessO
   report.open(words.at(0));
   start(
       [&](bool is_arranged) -> int {
-        if (is_arranged) posix::execute(arguments.data(), environment.get());
+        if (is_arranged) execute(arguments.data(), environment.get());
         const int error = errno;
         [[maybe_unused]] const ssize_t ignored = ::write(report.write.descriptor(), &error, sizeof error);
         return 127;
@@ -219,7 +262,7 @@ std::optional<ProcessEnd> ChildProcess::collect(bool waits) {
   if (found < 0) return end_;  // already reaped elsewhere
   if (WIFEXITED(status)) end_->code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) end_->signal = WTERMSIG(status);
-  end_->peak_bytes = posix::peak_bytes(usage);
+  end_->peak_bytes = peak_bytes(usage);
   return end_;
 }
 

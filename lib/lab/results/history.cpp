@@ -5,7 +5,6 @@
 #include <set>
 
 #include "pagoda/base/cat.h"
-#include "pagoda/base/rank_test.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/lab/result_report.h"
 #include "results/groups.h"

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/open_file.h"
 
@@ -45,12 +47,16 @@ struct ProcessEnd {
   bool succeeded() const { return code == 0 && !is_late; }
 };
 // "exited with 3", "was ended by signal 11", "did not end within its time".
-std::string to_string(const ProcessEnd& end);
+inline std::string to_string(const ProcessEnd& end) {
+  if (end.is_late) return "did not end within its time";
+  return end.signal ? cat("was ended by signal ", *end.signal) : cat("exited with ", end.code.value_or(-1));
+}
 
 // The program cannot be started.
 class CannotStart : public Error {
  public:
-  CannotStart(const std::string& program, int error);
+  CannotStart(const std::string& program, int number)
+      : Error(cat(program, ": cannot be started: ", std::strerror(number))), error(number) {}
   int error;  // errno: ENOENT, EACCES …
 };
 
