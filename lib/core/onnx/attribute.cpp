@@ -183,9 +183,9 @@ AttributeValue build_value(Loader& loader, GraphBuilder* outer, StoredAttribute&
     case AttributeKind::String:
       return std::string(attribute.text.value_or(""));
     case AttributeKind::Tensor:
-      return loader.tensors.read(body, depth);
+      return read_tensor(loader, body, depth);
     case AttributeKind::SparseTensor:
-      return loader.tensors.read_sparse(body, depth);
+      return read_sparse_tensor(loader, body, depth);
     case AttributeKind::Graph:
       return build_graph(loader, outer, body, depth);
     case AttributeKind::Floats:

@@ -76,11 +76,11 @@ GraphParts read_graph(Loader& loader, Range body, int depth) {
       on(bytes_tag(1), [&](const Field& field) { parts.nodes.add(file, field); }),
       on(bytes_tag(2), [&](const Field& field) { parts.name = name_in(file, field); }),
       on_each(file, Entry::Initializer, bytes_tag(5),
-              [&](const Field& field) { parts.tensors.push_back(loader.tensors.read(field.payload, depth + 1)); }),
+              [&](const Field& field) { parts.tensors.push_back(read_tensor(loader, field.payload, depth + 1)); }),
       value_info(Entry::Input, 11, parts.inputs), value_info(Entry::Output, 12, parts.outputs),
       value_info(Entry::ValueType, 13, parts.others),
       on_each(file, Entry::SparseInitializer, bytes_tag(15), [&](const Field& field) {
-        parts.sparse.push_back(loader.tensors.read_sparse(field.payload, depth + 1));
+        parts.sparse.push_back(read_sparse_tensor(loader, field.payload, depth + 1));
       }));
   return parts;
 }

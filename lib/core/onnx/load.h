@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "onnx/declared_type.h"
-#include "onnx/tensor_value.h"
+#include "onnx/external_data.h"
 #include "pagoda/core/graph.h"
 
 namespace pagoda::inline core::wire {
@@ -18,15 +18,20 @@ struct Loader {
   static constexpr std::size_t kMostCaptures = std::size_t{1} << 20;
   static constexpr std::size_t kMostGraphs = 65'536;
   static constexpr std::size_t kMostOpsets = 1024;
+  // A known element takes 64 bytes, so the expansion of a file full of small tensors must be limited. Indices and
+  // shapes, which are int64, have a separate budget.
+  static constexpr std::uint64_t kMostIndices = std::uint64_t{1} << 21;
+  static constexpr std::uint64_t kMostOthers = std::uint64_t{1} << 20;
 
-  Loader(File& of, const ExternalData& external) : file(of), tensors(of, external, names) {}
+  Loader(File& of, const ExternalData& data) : file(of), external(data) {}
 
   File& file;
+  const ExternalData& external;
   Model model;
   base::NameArena names;
-  TensorReader tensors;
   DimNames dims;
   std::size_t captures = 0;
+  std::uint64_t indices_left = kMostIndices, others_left = kMostOthers;
 };
 
 // Throws Error when one more graph is too many.
@@ -40,6 +45,12 @@ GraphId build_graph(Loader& loader, GraphBuilder* outer, Range body, int depth);
 Attribute build_attribute(Loader& loader, GraphBuilder* outer, Range body, int depth);
 // Adds the function of the FunctionProto in `body`.
 void build_function(Loader& loader, Range body, int depth);
+
+// Reads the TensorProto in `body`: type, location, and the value if it is small. Throws Error naming the tensor where
+// its dims or data are impossible.
+Tensor read_tensor(Loader& loader, Range body, int depth);
+// The dense tensor that the SparseTensorProto in `body` represents; its value is not built.
+Tensor read_sparse_tensor(Loader& loader, Range body, int depth);
 
 // An OperatorSetIdProto.
 struct Opset {

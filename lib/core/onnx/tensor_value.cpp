@@ -1,11 +1,10 @@
 // Decodes small tensors: packed raw data and the typed fields of TensorProto.
-#include "onnx/tensor_value.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "onnx/load.h"
 #include "onnx/skeleton.h"
 #include "onnx/small_float.h"
 #include "pagoda/base/cat.h"
@@ -67,36 +66,91 @@ TensorValue decode_raw(ElementType type, std::uint64_t elements, std::string_vie
                   "; the file is damaged, export or download it again"));
 }
 
+// The values in the typed data field of a small tensor, as bits.
+std::vector<std::uint64_t> typed_codes(File& file, const StoredTensor& stored, int depth) {
+  const std::size_t width = stored.data_field == kFloatData ? 4 : stored.data_field == kDoubleData ? 8 : 0;
+  const Type unpacked = width == 4 ? Type::Fixed32 : width == 8 ? Type::Fixed64 : Type::Varint;
+  std::vector<std::uint64_t> codes;
+  const auto add = [&](std::uint64_t varint) {
+    const bool is_int32 = stored.data_field == kInt32Data;
+    codes.push_back(is_int32 ? static_cast<std::uint64_t>(static_cast<std::int32_t>(varint)) : varint);
+  };
+  Reader reader(file, stored.body, depth);
+  while (const std::optional<Field> field = reader.next()) {
+    if (field->number != stored.data_field) continue;
+    if (field->type == Type::Varint && width == 0) {
+      add(field->varint);
+    } else if (field->type == unpacked) {
+      codes.push_back(fixed(file.text(field->payload)));
+    } else if (field->type == Type::Bytes && width == 0) {
+      for (Reader packed(file, field->payload, depth); !packed.at_end();) add(packed.varint("a value"));
+    } else if (field->type == Type::Bytes) {
+      const std::string_view data = file.text(field->payload);
+      for (std::size_t at = 0; at + width <= data.size(); at += width) codes.push_back(fixed(data.substr(at, width)));
+    }
+  }
+  return codes;
+}
+
+void read_value(Loader& loader, const StoredTensor& stored, int depth, Tensor& tensor) {
+  const ElementType type = stored.element;
+  const std::uint64_t elements = stored.elements;
+  std::uint64_t& left = type == ElementType::Int64 ? loader.indices_left : loader.others_left;
+  if (elements > left) {
+    tensor.unread = "the model's small tensors have too many elements to keep them all";
+    return;
+  }
+  if (stored.is_external || !tensor.extent.location.empty()) {
+    if (!tensor.unread.empty()) return;
+    ExternalData::Bytes data = loader.external.read(tensor.extent, *raw_bytes(type, elements));
+    if (data.problem.empty()) tensor.value = decode_raw(type, elements, data.bytes);
+    tensor.unread = data.problem;
+  } else if (elements == 0) {
+    tensor.value = TensorValue{};
+  } else if (stored.data_field == 0) {
+    tensor.unread = "the file holds no data for it";
+  } else if (stored.data_field == kRawData) {
+    tensor.value = decode_raw(type, elements, loader.file.text(stored.data));
+  } else {
+    const std::vector<std::uint64_t> codes = typed_codes(loader.file, stored, depth);
+    const std::uint64_t expected = typed_values(type, elements);
+    if (codes.size() != expected) corrupt(stored, codes.size(), expected);
+    tensor.value = decode(type, elements, [&](std::uint64_t unit) { return codes[unit]; });
+  }
+  if (tensor.value) left -= elements;
+}
+
 }  // namespace
 
-Tensor TensorReader::read(Range body, int depth) {
-  const StoredTensor stored = read_stored_tensor(file_, body, depth);
+Tensor read_tensor(Loader& loader, Range body, int depth) {
+  const StoredTensor stored = read_stored_tensor(loader.file, body, depth);
   const bool is_small = stored.is_small();
   if (!stored.is_plain)
-    for_each_field(file_, Message::Tensor, body, depth, [&](const Field& field) {
+    for_each_field(loader.file, Message::Tensor, body, depth, [&](const Field& field) {
       // Skips large data, and the location of external data, which is already known.
       return field.number == kExternalData || (!is_small && is_data_field(field.number));
     });
   Tensor tensor;
-  tensor.name = names_.add(name_in(file_, kName, stored.name_at));
+  tensor.name = loader.names.add(name_in(loader.file, kName, stored.name_at));
   tensor.type = {.element = stored.element, .shape = Shape(stored.dims.begin(), stored.dims.end())};
   if (stored.is_external) {
     tensor.extent = stored.external;
     if (is_small || stored.all_bytes == 0) tensor.unread = stored.external_problem;
   } else if (!is_small && stored.all_bytes != 0) {
-    tensor.extent = {.location = names_.shared(kInModel), .offset = stored.data.begin, .bytes = stored.data_bytes};
+    tensor.extent = {
+        .location = loader.names.shared(kInModel), .offset = stored.data.begin, .bytes = stored.data_bytes};
   } else if (stored.data_field == kRawData) {
     tensor.extent.bytes = stored.data_bytes;
   }
   // Shape arithmetic uses lists and single numbers: floats in a table are weights.
   const bool is_table = is_float(stored.element) && stored.dims.size() > 1 && stored.elements > 1;
   if (has_value(stored.element) && keeps_value(stored.element, stored.elements) && !is_table)
-    read_value(stored, depth, tensor);
+    read_value(loader, stored, depth, tensor);
   if (tensor.extent.location == kInModel) tensor.extent.location = {};
   return tensor;
 }
 
-Tensor TensorReader::read_sparse(Range body, int depth) {
+Tensor read_sparse_tensor(Loader& loader, Range body, int depth) {
   std::optional<Range> values, indices;
   Shape shape;
   ElementCounter counter;
@@ -105,69 +159,16 @@ Tensor TensorReader::read_sparse(Range body, int depth) {
     counter.add(dim);
     if (shape.size() < ElementCounter::kMaxRank) shape.push_back(dim);
   };
-  const auto add_all = [&](const Field& field) { for_each_number(file_, field, depth, "a dim", add); };
-  for_each_field(file_, Message::SparseTensor, body, depth,
+  const auto add_all = [&](const Field& field) { for_each_number(loader.file, field, depth, "a dim", add); };
+  for_each_field(loader.file, Message::SparseTensor, body, depth,
                  on(bytes_tag(1), [&](const Field& field) { take_once(values, field); }),
                  on(bytes_tag(2), [&](const Field& field) { return take_once(indices, field), false; }),
                  on(varint_tag(3), add_all), on(bytes_tag(3), add_all));
-  Tensor tensor = read(values.value_or(Range{body.end, body.end}), depth + 1);
+  Tensor tensor = read_tensor(loader, values.value_or(Range{body.end, body.end}), depth + 1);
   counter.elements(tensor.name);
   tensor.value.reset();
   tensor.type.shape = std::move(shape);
   return tensor;
-}
-
-void TensorReader::read_value(const StoredTensor& stored, int depth, Tensor& tensor) {
-  const ElementType type = stored.element;
-  const std::uint64_t elements = stored.elements;
-  std::uint64_t& left = type == ElementType::Int64 ? indices_left_ : others_left_;
-  if (elements > left) {
-    tensor.unread = "the model's small tensors have too many elements to keep them all";
-    return;
-  }
-  if (stored.is_external || !tensor.extent.location.empty()) {
-    if (!tensor.unread.empty()) return;
-    ExternalData::Bytes data = external_.read(tensor.extent, *raw_bytes(type, elements));
-    if (data.problem.empty()) tensor.value = decode_raw(type, elements, data.bytes);
-    tensor.unread = data.problem;
-  } else if (elements == 0) {
-    tensor.value = TensorValue{};
-  } else if (stored.data_field == 0) {
-    tensor.unread = "the file holds no data for it";
-  } else if (stored.data_field == kRawData) {
-    tensor.value = decode_raw(type, elements, file_.text(stored.data));
-  } else {
-    const std::vector<std::uint64_t> codes = typed_codes(stored, depth);
-    const std::uint64_t expected = typed_values(type, elements);
-    if (codes.size() != expected) corrupt(stored, codes.size(), expected);
-    tensor.value = decode(type, elements, [&](std::uint64_t unit) { return codes[unit]; });
-  }
-  if (tensor.value) left -= elements;
-}
-
-std::vector<std::uint64_t> TensorReader::typed_codes(const StoredTensor& stored, int depth) {
-  const std::size_t width = stored.data_field == kFloatData ? 4 : stored.data_field == kDoubleData ? 8 : 0;
-  const Type unpacked = width == 4 ? Type::Fixed32 : width == 8 ? Type::Fixed64 : Type::Varint;
-  std::vector<std::uint64_t> codes;
-  const auto add = [&](std::uint64_t varint) {
-    const bool is_int32 = stored.data_field == kInt32Data;
-    codes.push_back(is_int32 ? static_cast<std::uint64_t>(static_cast<std::int32_t>(varint)) : varint);
-  };
-  Reader reader(file_, stored.body, depth);
-  while (const std::optional<Field> field = reader.next()) {
-    if (field->number != stored.data_field) continue;
-    if (field->type == Type::Varint && width == 0) {
-      add(field->varint);
-    } else if (field->type == unpacked) {
-      codes.push_back(fixed(file_.text(field->payload)));
-    } else if (field->type == Type::Bytes && width == 0) {
-      for (Reader packed(file_, field->payload, depth); !packed.at_end();) add(packed.varint("a value"));
-    } else if (field->type == Type::Bytes) {
-      const std::string_view data = file_.text(field->payload);
-      for (std::size_t at = 0; at + width <= data.size(); at += width) codes.push_back(fixed(data.substr(at, width)));
-    }
-  }
-  return codes;
 }
 
 }  // namespace pagoda::inline core::wire
