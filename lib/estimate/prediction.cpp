@@ -77,18 +77,17 @@ std::optional<EstimatePrediction> prediction_of(const Model& model, const Estima
                 .is_rewritten = is_rewritten};
   if (const auto& group = findings.group) {
     run.share = &group->share;
-    run.link = {.bytes_per_second = group->link.bytes_per_second,
-                .is_bus = group->link.name == "pcie",
-                .sums_in_switch = group->link.sums_in_switch};
+    run.link = group->link;
     if (group->time.parts > 1) run.overlap = group->time.seconds / group->time.work_seconds;
   }
   Prediction time = predict(run);
-  for (const std::string& note : time.notes) warn(findings.analysis, (time.seconds ? "prediction: " : "no prediction: ") + note);
+  for (const std::string& note : time.notes)
+    warn(findings.analysis, (time.seconds ? "prediction: " : "no prediction: ") + note);
   if (!time.seconds) return std::nullopt;
   const std::string text = shorter_than_bound(*time.seconds, model, request, findings);
   if (!text.empty()) warn(findings.analysis, text);
-  return EstimatePrediction{
-      std::move(time), request.engine->engine, cat(request.engine->id, ": ", request.engine->regime)};
+  return EstimatePrediction{std::move(time), request.engine->engine,
+                            cat(request.engine->id, ": ", request.engine->regime)};
 }
 
 bool engine_runs(const EstimateRequest& request, Precision precision) {

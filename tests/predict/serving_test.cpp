@@ -116,14 +116,14 @@ TEST_CASE("times of kernels are as far from the measured ones as the calibration
                       : row.at("kind") == "all_gather" ? CollectiveKind::AllGather
                                                        : CollectiveKind::AllToAll;
     const LinkRate nvlink = link_of(device, "nvlink", 2);
-    const ServingLink link{.bytes_per_second = nvlink.bytes_per_second, .sums_in_switch = nvlink.sums_in_switch};
-    return collective_seconds(kind, number(row, "bytes"), std::stoll(row.at("devices")), link, *serving_rates(device),
+    return collective_seconds(kind, number(row, "bytes"), std::stoll(row.at("devices")), nvlink, *serving_rates(device),
                               serving_kernels(fitted, device));
   };
   // NCCL's all-reduce on more than two devices without NVLink; here only the formula is tested, at NVLink's rate.
   const auto ring = [&](const auto& row, const DeviceSpec& device) {
     const auto devices = std::stoll(row.at("devices"));
-    const ServingLink link{.bytes_per_second = link_of(device, "nvlink", 2).bytes_per_second, .is_bus = true};
+    LinkRate link = link_of(device, "nvlink", 2);
+    link.name = "pcie";
     return devices == 2 ? 0.0
                         : collective_seconds(CollectiveKind::AllReduce, number(row, "bytes"), devices, link,
                                              *serving_rates(device), serving_kernels(fitted, device));
@@ -194,7 +194,7 @@ TEST_CASE("switches that sum shorten long all-reduces of many devices") {
   const DeviceSpec device = documents::find_device("h100-sxm");
   const auto seconds = [&](std::int64_t devices, double bytes, bool sums) {
     return collective_seconds(CollectiveKind::AllReduce, bytes, devices,
-                              {.bytes_per_second = 450e9, .sums_in_switch = sums}, *serving_rates(device),
+                              {"nvlink", 450e9, "", sums}, *serving_rates(device),
                               serving_kernels(fitted, device));
   };
   CHECK(seconds(8, 256e6, true) < 0.85 * seconds(8, 256e6, false));

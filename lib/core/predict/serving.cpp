@@ -27,7 +27,7 @@ constexpr std::string_view kPassing[] = {"Cast", "Identity", "Reshape"};
 
 class ServingLowering : Links {
  public:
-  ServingLowering(const Model& model, const Share& share, const ServingRates& rates, const ServingLink& link,
+  ServingLowering(const Model& model, const Share& share, const ServingRates& rates, const LinkRate& link,
                   const ServingKernels& kernels)
       : Links(model.main(), share.analysis),
         share_(share),
@@ -88,7 +88,7 @@ class ServingLowering : Links {
 
   // A small kernel that only reads and writes activations; operators are fused as far as possible.
   void add_small(std::int32_t row, double bytes) {
-    const ServingKernels::Product& c = kernels_.products;
+    const ServingKernels::Kernel& c = kernels_.products;
     add("small", row,
         kernels_.small_seconds + bytes / (rates_.bandwidth * c.bandwidth) +
             bytes * c.unit_cycles_per_byte / (rates_.units * rates_.clock));
@@ -234,7 +234,7 @@ class ServingLowering : Links {
 
   const Share& share_;
   const ServingRates& rates_;
-  ServingLink link_;
+  const LinkRate& link_;
   const ServingKernels kernels_;
   std::vector<bool> constant_;
   KvCache cache_;
@@ -250,7 +250,7 @@ class ServingLowering : Links {
 // Coefficients are cycles, exponents or fractions of a rate.
 CoefficientRows coefficient_rows(ServingKernels& c) {
   CoefficientRows rows = {{"kernels.small.seconds", &c.small_seconds}};
-  const auto product = [&](const char* object, ServingKernels::Product& of) {
+  const auto product = [&](const char* object, ServingKernels::Kernel& of) {
     add_rows(rows, object,
              {{"launch_cycles", &of.launch_cycles},
               {"feed", &of.feed, kAmount},
@@ -272,7 +272,7 @@ CoefficientRows coefficient_rows(ServingKernels& c) {
   product("kernels.products_float8.", c.products_float8);
   kernel("kernels.prefill_attention.", c.prefill_attention);
   kernel("kernels.mixtures.", c.mixtures);
-  ServingKernels::Decode& decode = c.decode_attention;
+  ServingKernels::Kernel& decode = c.decode_attention;
   add_rows(rows, "kernels.decode_attention.",
            {{"launch_cycles", &decode.launch_cycles},
             {"bandwidth", &decode.bandwidth},
@@ -310,7 +310,7 @@ ServingKernels serving_kernels(const Calibration& calibration, const DeviceSpec&
   return kernels;
 }
 
-ServingTime predict_serving(const Model& model, const Share& share, const DeviceSpec& device, const ServingLink& link,
+ServingTime predict_serving(const Model& model, const Share& share, const DeviceSpec& device, const LinkRate& link,
                             const Calibration& calibration) {
   std::string lacks;
   std::optional<ServingRates> rates = serving_rates(device, &lacks);

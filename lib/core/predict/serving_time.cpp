@@ -61,7 +61,7 @@ double key_splits(double blocks, double slots, double key_blocks) {
 // Blocks run in waves. A block takes its own cycles and those of its bytes, however few blocks run; a wave takes its
 // bytes at the memory's rate, if that is longer.
 double seconds_in_waves(const AttentionSize& size, double moved, const ServingRates& rates,
-                        const ServingKernels::Decode& c) {
+                        const ServingKernels::Kernel& c) {
   const double slots = kBlocksPerUnit * rates.units, heads = size.batch * size.kv_heads;
   // Keys of one block of the kernel, by head size; only groups of queries on one key head are split.
   const double rows = size.size <= 64 ? 256 : size.size <= 128 ? 128 : 64;
@@ -122,7 +122,7 @@ double powered_part(const Calibration& calibration, const DeviceSpec& device) {
 
 double product_seconds(const ProductSize& size, const ServingRates& rates, const ServingKernels& kernels) {
   const bool is_narrow = size.is_float8 && rates.float8 > 0;
-  const ServingKernels::Product& c = is_narrow ? kernels.products_float8 : kernels.products;
+  const ServingKernels::Kernel& c = is_narrow ? kernels.products_float8 : kernels.products;
   const double peak = is_narrow ? rates.float8 : rates.bfloat16;
   // Tiles that CUTLASS's profiler offers for these chips. Engines map few rows to the dimension of the instruction that
   // comes in multiples of 8: n of mma.m16n8k16 and wgmma.m64nNk16 (PTX ISA 8.5, 9.7.13 and 9.7.14).
@@ -149,7 +149,7 @@ double attention_seconds(const AttentionSize& size, const ServingRates& rates, c
   const double moved =
       size.batch * size.size * (size.cache_width * 2 * size.kv_heads * keys + 4 * size.heads * size.tokens);
   if (size.decodes) {
-    const ServingKernels::Decode& c = kernels.decode_attention;
+    const ServingKernels::Kernel& c = kernels.decode_attention;
     if (c.block_cycles_per_byte > 0) return seconds_in_waves(size, moved, rates, c);
     const double blocks = size.batch * size.kv_heads / rates.units;  // one block runs all queries of a key head
     return (c.launch_cycles + c.per_block_cycles * blocks) / rates.clock +
@@ -182,15 +182,16 @@ double mixture_seconds(const MixtureSize& size, const ServingRates& rates, const
                                                 moved / rates.bandwidth / c.bandwidth, c.norm);
 }
 
-double collective_seconds(CollectiveKind kind, double bytes, std::int64_t devices, const ServingLink& link,
+double collective_seconds(CollectiveKind kind, double bytes, std::int64_t devices, const LinkRate& link,
                           const ServingRates& rates, const ServingKernels& kernels) {
   const double sent = sent_bytes(kind, bytes, devices) / link.bytes_per_second;
   if (kind != CollectiveKind::AllReduce) {
-    const ServingKernels::Collective& c = kernels.collectives;
+    const ServingKernels::Kernel& c = kernels.collectives;
     return c.launch_cycles / rates.clock + sent / c.bandwidth;
   }
-  if (link.is_bus && devices > 2) {
-    const ServingKernels::Ring& c = kernels.ring_all_reduces;
+  // Engines leave all-reduces over PCIe of more than two devices to NCCL's rings.
+  if (link.is_bus() && devices > 2) {
+    const ServingKernels::Kernel& c = kernels.ring_all_reduces;
     return (c.launch_cycles + c.hop_cycles * static_cast<double>(devices - 1)) / rates.clock + sent / c.bandwidth;
   }
   // The fastest of: one shot, in which each device reads all others' tensors; two, which send as much as a ring; and

@@ -28,13 +28,6 @@
 #pragma GCC visibility push(default)
 namespace pagoda::inline core {
 
-// The connection between devices that share a step.
-struct ServingLink {
-  double bytes_per_second = 0;
-  bool is_bus = false;  // PCIe: engines leave all-reduces of more than two devices to NCCL's rings
-  bool sums_in_switch = false;
-};
-
 // The run to predict.
 struct EngineRun {
   const Model& model;
@@ -51,7 +44,7 @@ struct EngineRun {
   // One device's work in a step of several; null: the model runs on one device. Parts of a step that pass through
   // stages one after another overlap: `overlap` is the step's time over the sum of its stages'.
   const Share* share = nullptr;
-  ServingLink link = {};
+  LinkRate link = {};
   double overlap = 1;
 };
 

@@ -91,6 +91,8 @@ struct LinkRate {
   double bytes_per_second = 0;
   std::string source;
   bool sums_in_switch = false;
+
+  bool is_bus() const { return name == "pcie"; }
 };
 // The device's link of that name, or for an empty name the fastest one that joins `devices` devices. Throws Error if
 // there is none.

@@ -33,34 +33,19 @@ namespace pagoda::inline core {
 
 // Coefficients independent of a device: cycles of its clock, fractions of its rates.
 struct ServingKernels {
-  struct Product {
-    double launch_cycles = 0, feed = 0, bandwidth = 1, small = 1, norm = 2;
-    double tile_cycles = 0, ramp_cycles = 0, unit_cycles_per_byte = 0;
-  };
+  // Of one kind of kernels, which has some of these.
   struct Kernel {
-    double launch_cycles = 0, feed = 0, bandwidth = 1, norm = 2;
-  };
-  struct Decode {
-    double launch_cycles = 0, bandwidth = 1, unit_cycles_per_byte = 0, per_block_cycles = 0;
+    double launch_cycles = 0, feed = 0, hop_cycles = 0, bandwidth = 1, small = 1, norm = 2;
+    double tile_cycles = 0, ramp_cycles = 0, unit_cycles_per_byte = 0, per_block_cycles = 0;
     double block_cycles_per_byte = 0, split_cycles = 0;  // where blocks run in waves; 0: keys spread over the units
   };
   struct AllReduce {
     double one_shot_cycles = 0, one_shot = 1, two_shot_cycles = 0, two_shot = 1;
     double in_switch_cycles = 0, in_switch = 0;  // 0: not measured
   };
-  struct Ring {
-    double launch_cycles = 0, hop_cycles = 0, bandwidth = 1;
-  };
-  struct Collective {
-    double launch_cycles = 0, bandwidth = 1;
-  };
   double small_seconds = 0;  // fixed time of a "small" kernel, bytes come on top
-  Product products, products_float8;
-  Kernel prefill_attention, mixtures;
-  Decode decode_attention;
+  Kernel products, products_float8, prefill_attention, mixtures, decode_attention, ring_all_reduces, collectives;
   AllReduce all_reduces;
-  Ring ring_all_reduces;
-  Collective collectives;
 };
 
 CoefficientRows coefficient_rows(ServingKernels& kernels);
@@ -111,7 +96,7 @@ struct MixtureSize {
   double tokens = 0, hidden = 0, inner = 0, experts = 0, k = 0, groups = 1, weight_width = 2;
 };
 double mixture_seconds(const MixtureSize& size, const ServingRates& rates, const ServingKernels& kernels);
-double collective_seconds(CollectiveKind kind, double bytes, std::int64_t devices, const ServingLink& link,
+double collective_seconds(CollectiveKind kind, double bytes, std::int64_t devices, const LinkRate& link,
                           const ServingRates& rates, const ServingKernels& kernels);
 
 struct ServingKernel {
@@ -128,7 +113,7 @@ struct ServingTime {
 
 // `share` is one device's work, from share_of_device, even for a single device. Throws Error where the device lacks a
 // rate, and where the model has no product with a weight.
-ServingTime predict_serving(const Model& model, const Share& share, const DeviceSpec& device, const ServingLink& link,
+ServingTime predict_serving(const Model& model, const Share& share, const DeviceSpec& device, const LinkRate& link,
                             const Calibration& calibration);
 
 }  // namespace pagoda::inline core
