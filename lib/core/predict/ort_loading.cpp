@@ -165,14 +165,14 @@ std::int32_t OrtLoading::writer(ValueId value, std::string_view op) const {
   return links_.is_written_by(value, op) && links_.only_reader(value) != nullptr ? links_.writer(value) : -1;
 }
 
-// x of sqrt(mean(x²) + ε); kAbsent: the node is not such a root.
+// x of sqrt(mean(x²) + ε); kAbsent: the node is not such a root, or -1.
 ValueId OrtLoading::operand_of_root(std::int32_t root, std::vector<std::int32_t>& nodes) const {
-  const std::int32_t sum = writer(graph_.node(root).input(0), "Add");
-  if (sum < 0) return kAbsent;
-  const Node& add = graph_.node(sum);
-  const std::int32_t mean = std::max(writer(add.input(0), "ReduceMean"), writer(add.input(1), "ReduceMean"));
-  if (mean < 0) return kAbsent;
-  const ValueId squared = graph_.node(mean).input(0);
+  const auto operand = [&](std::int32_t id, std::size_t place) {
+    return id < 0 ? kAbsent : graph_.node(id).input(place);
+  };
+  const std::int32_t sum = writer(operand(root, 0), "Add");
+  const std::int32_t mean = std::max(writer(operand(sum, 0), "ReduceMean"), writer(operand(sum, 1), "ReduceMean"));
+  const ValueId squared = operand(mean, 0);
   const std::int32_t square = std::max(writer(squared, "Pow"), writer(squared, "Mul"));
   if (square < 0) return kAbsent;
   const Node& times = graph_.node(square);
@@ -194,10 +194,8 @@ void OrtLoading::find_norm(std::int32_t last) {
   ValueId operand = kAbsent, divided = kAbsent;
   if (const std::int32_t quotient = writer(normed, "Div"); quotient >= 0) {
     divided = graph_.node(quotient).input(0);
-    const std::int32_t root = writer(graph_.node(quotient).input(1), "Sqrt");
-    if (root < 0) return;
     nodes = {quotient};
-    operand = operand_of_root(root, nodes);
+    operand = operand_of_root(writer(graph_.node(quotient).input(1), "Sqrt"), nodes);
   } else if (const std::int32_t product = writer(normed, "Mul"); product >= 0) {
     for (const std::size_t place : {std::size_t{0}, std::size_t{1}}) {
       const ValueId inverse = graph_.node(product).input(place);

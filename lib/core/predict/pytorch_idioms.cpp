@@ -57,6 +57,13 @@ class Finder : Links {
   ValueId output(std::int32_t id) const { return node(id).output(0); }
   bool is_free(std::int32_t id) const { return id >= 0 && idioms_[index(id)].call == Call::Own; }
   bool is(std::int32_t id, std::string_view op) const { return is_free(id) && node(id).op_type == op; }
+  // Steps of a pattern: an operand of a node, and the free node with one of these operators that writes a value. Of a
+  // step that failed (-1, kAbsent), the next fails, too.
+  ValueId operand(std::int32_t id, std::size_t place) const { return id < 0 ? kAbsent : node(id).input(place); }
+  std::int32_t from(ValueId value, std::initializer_list<std::string_view> ops) const {
+    const std::int32_t id = writer(value);
+    return std::any_of(ops.begin(), ops.end(), [&](std::string_view op) { return is(id, op); }) ? id : -1;
+  }
   // The operand of a binary node that is not `known`.
   ValueId other_operand(std::int32_t id, ValueId known) const {
     const Node& n = node(id);
@@ -142,17 +149,13 @@ class Finder : Links {
 
   // The dynamo exporter transposes keys as one batch of matrices: Reshape, Transpose, Reshape.
   void take_transposed_keys(ValueId& keys, std::vector<std::int32_t>& members) const {
-    const std::int32_t unfold = writer(keys);
-    if (!is(unfold, "Reshape") || only_reader_id(keys) < 0) return;
-    const ValueId transposed = node(unfold).inputs[0];
-    const std::int32_t transpose = writer(transposed);
-    if (!is(transpose, "Transpose") || only_reader_id(transposed) < 0) return;
-    const ValueId folded = node(transpose).inputs[0];
+    const std::int32_t unfold = from(keys, {"Reshape"}), transpose = from(operand(unfold, 0), {"Transpose"}),
+                       fold = from(operand(transpose, 0), {"Reshape"});
+    if (fold < 0) return;
+    for (const ValueId value : {keys, operand(unfold, 0), operand(transpose, 0)})
+      if (only_reader_id(value) < 0) return;
     const auto* perm = node(transpose).integers("perm");
-    const std::int32_t fold = writer(folded);
-    if (!is(fold, "Reshape") || only_reader_id(folded) < 0 || perm == nullptr ||
-        *perm != std::vector<std::int64_t>{0, 2, 1})
-      return;
+    if (perm == nullptr || *perm != std::vector<std::int64_t>{0, 2, 1}) return;
     const Shape *before = shape(node(fold).inputs[0]), *after = shape(keys);
     if (before == nullptr || after == nullptr || before->size() != 4 || after->size() != 4) return;
     if ((*before)[2] != (*after)[3] || (*before)[3] != (*after)[2]) return;
@@ -187,17 +190,13 @@ class Finder : Links {
 
   // (x - mean) / sqrt(mean((x - mean)²) + epsilon) · weight + bias
   void match_layer_norm(std::int32_t divide) {
-    const Node& div = node(divide);
-    const std::int32_t centre = writer(div.inputs[0]), root = writer(div.inputs[1]);
-    if (!is(centre, "Sub") || !is(root, "Sqrt")) return;
-    const std::int32_t mean = writer(node(centre).inputs[1]), epsilon = writer(node(root).inputs[0]);
-    const ValueId x = node(centre).inputs[0];
-    if (!is(mean, "ReduceMean") || node(mean).inputs[0] != x || !is(epsilon, "Add")) return;
-    const std::int32_t variance = writer(node(epsilon).inputs[0]);
-    if (!is(variance, "ReduceMean")) return;
-    const std::int32_t square = writer(node(variance).inputs[0]);
-    if (!is(square, "Pow") && !is(square, "Mul")) return;
-    if (node(square).inputs[0] != output(centre)) return;
+    const std::int32_t centre = from(operand(divide, 0), {"Sub"}), root = from(operand(divide, 1), {"Sqrt"}),
+                       mean = from(operand(centre, 1), {"ReduceMean"}), epsilon = from(operand(root, 0), {"Add"}),
+                       variance = from(operand(epsilon, 0), {"ReduceMean"}),
+                       square = from(operand(variance, 0), {"Mul", "Pow"});
+    if (mean < 0 || square < 0) return;
+    const ValueId x = operand(centre, 0);
+    if (operand(mean, 0) != x || operand(square, 0) != output(centre)) return;
     std::vector<std::int32_t> members = {divide, centre, root, mean, epsilon, variance, square};
     Idiom idiom{.call = Call::LayerNorm, .operands = {x}, .result = output(divide)};
     take_affine(idiom, members);
@@ -257,14 +256,11 @@ class Finder : Links {
 
   // mean((x - mean(x))²) is one reduction.
   void match_variance(std::int32_t last) {
-    const std::int32_t square = writer(node(last).inputs[0]);
-    if ((!is(square, "Mul") && !is(square, "Pow")) || only_reader_id(output(square)) < 0) return;
-    const ValueId centred = node(square).inputs[0];
-    const std::int32_t centre = writer(centred);
-    if (!is(centre, "Sub") || (is(square, "Mul") && node(square).inputs[1] != centred)) return;
-    const ValueId x = node(centre).inputs[0];
-    const std::int32_t mean = writer(node(centre).inputs[1]);
-    if (!is(mean, "ReduceMean") || node(mean).inputs[0] != x) return;
+    const std::int32_t square = from(operand(last, 0), {"Mul", "Pow"}), centre = from(operand(square, 0), {"Sub"}),
+                       mean = from(operand(centre, 1), {"ReduceMean"});
+    if (mean < 0 || only_reader_id(output(square)) < 0) return;
+    const ValueId x = operand(centre, 0), centred = operand(square, 0);
+    if (operand(mean, 0) != x || (is(square, "Mul") && operand(square, 1) != centred)) return;
     const auto& read_by = readers(centred);
     if (std::any_of(read_by.begin(), read_by.end(), [&](auto reader) { return reader != square; })) return;
     std::vector<std::int32_t> members = {last, square, centre};
