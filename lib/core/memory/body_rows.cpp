@@ -2,7 +2,6 @@
 // call to a local function has no row of its own unless the body became one aggregate. This reads them back.
 #include "memory/schedule.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "graph/by_operator.h"

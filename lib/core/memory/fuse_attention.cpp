@@ -26,7 +26,7 @@ std::string_view einsum_term(std::string_view equation, std::size_t operand) {
 
 class Matcher {
  public:
-  Matcher(FusionGraph& graph, std::int64_t opset) : graph_(graph), opset_(opset) {}
+  explicit Matcher(FusionGraph& graph) : graph_(graph) {}
 
   // A single attention operator: kernels for grouped heads read each key head as often as queries need it.
   void match_operator(std::int32_t attention) {
@@ -43,7 +43,7 @@ class Matcher {
     const Shape* shape = graph_.shape(input);
     if (!is_free(softmax) || shape == nullptr || shape->size() < 2) return;
     const auto rank = static_cast<std::int64_t>(shape->size());
-    const std::int64_t axis = graph_.node(softmax).integer("axis", opset_ < 13 ? 1 : -1);
+    const std::int64_t axis = graph_.node(softmax).integer("axis", graph_.opset() < 13 ? 1 : -1);
     if (axis != -1 && axis != rank - 1) return;
     members_ = {softmax};
     elements_ = *graph_.elements(input);
@@ -208,7 +208,6 @@ class Matcher {
   static constexpr int kMaxDepth = 8;
 
   FusionGraph& graph_;
-  std::int64_t opset_;
   std::vector<std::int32_t> members_;
   Dim elements_, keys_;  // of the scores; of their last axis
   std::int32_t queries_keys_ = -1, values_ = -1, last_ = -1;
@@ -216,8 +215,8 @@ class Matcher {
 
 }  // namespace
 
-void fuse_attention(const Model& model, FusionGraph& graph) {
-  Matcher matcher(graph, model.opset(""));
+void fuse_attention(FusionGraph& graph) {
+  Matcher matcher(graph);
   const auto& nodes = graph.schedule().graph->nodes;
   for (std::size_t i = 0; i < nodes.size(); ++i)
     if (nodes[i].op_type == "Softmax" && !nodes[i].inputs.empty()) matcher.match(static_cast<std::int32_t>(i));

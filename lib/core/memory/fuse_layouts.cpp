@@ -8,92 +8,73 @@
 namespace pagoda::inline core {
 namespace {
 
-class LayoutFuser {
- public:
-  LayoutFuser(FusionGraph& graph, std::span<const std::int32_t> appended) : graph_(graph), appended_(appended) {}
+// Whether the node is in a group that only moves elements, and possibly dequantises them.
+bool is_layout(FusionGraph& graph, std::int32_t id) {
+  if (!graph.only_moves(id) || graph.appended(id) >= 0) return false;
+  const Group& group = graph.group(graph.group_of(id));
+  return std::all_of(group.nodes.begin(), group.nodes.end(), [&](std::int32_t member) {
+    const OpFacts* op = graph.op(member);
+    return graph.appended(member) < 0 &&
+           (graph.only_moves(member) || (op != nullptr && op->kind == OpKind::Dequantize));
+  });
+}
 
-  void run() {
-    const auto count = static_cast<std::int32_t>(graph_.schedule().steps.size());
-    for (std::int32_t id = count; id-- > 0;)
-      if (is_layout(id)) join_reader(id);
-    for (std::int32_t id = 0; id < count; ++id)
-      if (is_layout(id)) join_maker(id);
-    for (std::int32_t id = 0; id < count; ++id)
-      if (graph_.op(id) != nullptr && graph_.op(id)->kind == OpKind::Pointwise) join_product(id);
-  }
+// Whether the group's kernels can read operands in any layout.
+bool takes_layouts(FusionGraph& graph, std::int32_t group) {
+  const std::vector<std::int32_t>& nodes = graph.group(group).nodes;
+  return std::all_of(nodes.begin(), nodes.end(), [&](std::int32_t member) {
+    return graph.appended(member) < 0 &&
+           (graph.op(member) != nullptr || graph.is_attention(member) || graph.only_moves(member) ||
+            graph.node(member).op_type == "ScatterND");  // an assignment to a slice, as exporters write it
+  });
+}
 
- private:
-  // Whether the node is in a group that only moves elements, and possibly dequantises them.
-  bool is_layout(std::int32_t id) {
-    if (!graph_.only_moves(id) || appended_[index(id)] >= 0) return false;
-    const Group& group = graph_.group(graph_.group_of(id));
-    return std::all_of(group.nodes.begin(), group.nodes.end(), [&](std::int32_t member) {
-      const OpFacts* op = graph_.op(member);
-      return appended_[index(member)] < 0 &&
-             (graph_.only_moves(member) || (op != nullptr && op->kind == OpKind::Dequantize));
-    });
-  }
+// Whether all groups seen so far, besides `own`, are one, which becomes `found`.
+bool is_only(std::int32_t group, std::int32_t own, std::int32_t& found) {
+  if (group != own && found < 0) found = group;
+  return group == own || (group >= 0 && group == found);
+}
 
-  // Whether the group's kernels can read operands in any layout.
-  bool takes_layouts(std::int32_t group) {
-    const std::vector<std::int32_t>& nodes = graph_.group(group).nodes;
-    return std::all_of(nodes.begin(), nodes.end(), [&](std::int32_t member) {
-      return appended_[index(member)] < 0 &&
-             (graph_.op(member) != nullptr || graph_.is_attention(member) || graph_.only_moves(member) ||
-              graph_.node(member).op_type == "ScatterND");  // an assignment to a slice, as exporters write it
-    });
-  }
-
-  // Whether all groups seen so far, besides `own`, are one, which becomes `found`.
-  static bool is_only(std::int32_t group, std::int32_t own, std::int32_t& found) {
-    if (group != own && found < 0) found = group;
-    return group == own || (group >= 0 && group == found);
-  }
-
-  void join_reader(std::int32_t id) {
-    const std::int32_t own = graph_.group_of(id);
-    std::int32_t reader = -1;
-    for (const std::int32_t member : graph_.group(own).nodes)
-      for (const std::int32_t written : graph_.schedule().steps[index(member)].writes) {
-        const Storage& made = graph_.schedule().storages[index(written)];
-        if (made.is_output) return;
-        for (const std::int32_t node : made.readers)
-          if (!is_only(graph_.group_of(node), own, reader)) return;
-      }
-    if (reader >= 0 && takes_layouts(reader)) graph_.merge(reader, own, Fusion::Layout);
-  }
-
-  void join_maker(std::int32_t id) {
-    const std::int32_t own = graph_.group_of(id);
-    std::int32_t maker = -1;
-    for (const std::int32_t member : graph_.group(own).nodes)
-      for (const Access& read : graph_.reads(member).accesses) {
-        const Storage* storage = graph_.storage_at(read.value);
-        if (storage != nullptr && storage->place != StoragePlace::Device) continue;
-        if (!is_only(graph_.maker(read.value), own, maker)) return;
-      }
-    if (maker >= 0 && takes_layouts(maker)) graph_.merge(maker, own, Fusion::Layout);
-  }
-
-  // Merges a group of element-wise operators, formed as a whole, into the product that only it reads, if both have as
-  // many elements.
-  void join_product(std::int32_t id) {
-    const std::int32_t own = graph_.group_of(id);
-    if (graph_.group(own).kind != GroupKind::Pointwise) return;
-    for (const Access& read : std::vector<Access>(graph_.reads(id).accesses)) {
-      const std::int32_t maker = graph_.maker(read.value);
-      if (maker < 0 || maker == own || graph_.group(maker).kind != GroupKind::Contraction) continue;
-      const bool is_private =
-          graph_.storage_at(read.value)->is_private([&](auto reader) { return graph_.group_of(reader) == own; });
-      if (is_private && graph_.group(maker).elements == graph_.group(own).elements &&
-          graph_.merge(maker, own, Fusion::Rotation))
-        return;
+void join_reader(FusionGraph& graph, std::int32_t id) {
+  const std::int32_t own = graph.group_of(id);
+  std::int32_t reader = -1;
+  for (const std::int32_t member : graph.group(own).nodes)
+    for (const std::int32_t written : graph.schedule().steps[index(member)].writes) {
+      const Storage& made = graph.schedule().storages[index(written)];
+      if (made.is_output) return;
+      for (const std::int32_t node : made.readers)
+        if (!is_only(graph.group_of(node), own, reader)) return;
     }
-  }
+  if (reader >= 0 && takes_layouts(graph, reader)) graph.merge(reader, own, Fusion::Layout);
+}
 
-  FusionGraph& graph_;
-  std::span<const std::int32_t> appended_;  // by node
-};
+void join_maker(FusionGraph& graph, std::int32_t id) {
+  const std::int32_t own = graph.group_of(id);
+  std::int32_t maker = -1;
+  for (const std::int32_t member : graph.group(own).nodes)
+    for (const Access& read : graph.reads(member).accesses) {
+      const Storage* storage = graph.storage_at(read.value);
+      if (storage != nullptr && storage->place != StoragePlace::Device) continue;
+      if (!is_only(graph.maker(read.value), own, maker)) return;
+    }
+  if (maker >= 0 && takes_layouts(graph, maker)) graph.merge(maker, own, Fusion::Layout);
+}
+
+// Merges a group of element-wise operators, formed as a whole, into the product that only it reads, if both have as
+// many elements.
+void join_product(FusionGraph& graph, std::int32_t id) {
+  const std::int32_t own = graph.group_of(id);
+  if (graph.group(own).kind != GroupKind::Pointwise) return;
+  for (const Access& read : std::vector<Access>(graph.reads(id).accesses)) {
+    const std::int32_t maker = graph.maker(read.value);
+    if (maker < 0 || maker == own || graph.group(maker).kind != GroupKind::Contraction) continue;
+    const bool is_private =
+        graph.storage_at(read.value)->is_private([&](auto reader) { return graph.group_of(reader) == own; });
+    if (is_private && graph.group(maker).elements == graph.group(own).elements &&
+        graph.merge(maker, own, Fusion::Rotation))
+      return;
+  }
+}
 
 // The tensor that a product multiplies by a constant weight; -1 if there is none, or for a convolution.
 std::int32_t multiplied(FusionGraph& graph, std::int32_t id) {
@@ -110,7 +91,15 @@ std::int32_t multiplied(FusionGraph& graph, std::int32_t id) {
 
 }  // namespace
 
-void fuse_layouts(FusionGraph& graph, std::span<const std::int32_t> appended) { LayoutFuser(graph, appended).run(); }
+void fuse_layouts(FusionGraph& graph) {
+  const auto count = static_cast<std::int32_t>(graph.schedule().steps.size());
+  for (std::int32_t id = count; id-- > 0;)
+    if (is_layout(graph, id)) join_reader(graph, id);
+  for (std::int32_t id = 0; id < count; ++id)
+    if (is_layout(graph, id)) join_maker(graph, id);
+  for (std::int32_t id = 0; id < count; ++id)
+    if (graph.op(id) != nullptr && graph.op(id)->kind == OpKind::Pointwise) join_product(graph, id);
+}
 
 void fuse_shared_operands(FusionGraph& graph) {
   const auto count = static_cast<std::int32_t>(graph.schedule().steps.size());

@@ -102,7 +102,7 @@ bool is_per_row(const Shape& operand, const Shape& output, const Dim& row) {
 
 class Fuser {
  public:
-  Fuser(const Model& model, FusionGraph& graph) : graph_(graph), opset_(model.opset("")) {}
+  explicit Fuser(FusionGraph& graph) : graph_(graph) {}
 
   void run() {
     const auto count = static_cast<std::int32_t>(graph_.schedule().steps.size());
@@ -370,7 +370,7 @@ class Fuser {
     const Shape* shape = node.inputs.empty() ? nullptr : graph_.shape(node.inputs[0]);
     if (shape == nullptr) return std::nullopt;
     return op.kind == OpKind::Reduction ? reduction_rows(graph_, node, *shape)
-                                        : norm_rows(node, op.rows, *shape, opset_);
+                                        : norm_rows(node, op.rows, *shape, graph_.opset());
   }
 
   void visit_row_op(std::int32_t id, const OpFacts& op) {
@@ -418,11 +418,10 @@ class Fuser {
   }
 
   FusionGraph& graph_;
-  std::int64_t opset_;
 };
 
 }  // namespace
 
-void fuse_in_order(const Model& model, FusionGraph& graph) { Fuser(model, graph).run(); }
+void fuse_in_order(FusionGraph& graph) { Fuser(graph).run(); }
 
 }  // namespace pagoda::inline core

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,16 +56,22 @@ class FusionGraph {
   static constexpr std::size_t kMaxNodes = 64;  // in a group: larger ones would exceed registers and code size
   static constexpr int kMaxVisits = 256;        // nodes visited before a merge counts as not provably legal
 
-  FusionGraph(const Model& model, const Analysis& analysis, const Schedule& schedule);
+  // `appended`: see appended_caches(); empty if no caller of appended() follows.
+  FusionGraph(const Model& model, const Analysis& analysis, const Schedule& schedule,
+              std::vector<std::int32_t> appended = {});
 
   const Schedule& schedule() const { return schedule_; }
+  std::int64_t opset() const { return opset_; }
+  std::int32_t appended(std::int32_t node) const { return appended_[static_cast<std::size_t>(node)]; }
   const Node& node(std::int32_t id) const { return schedule_.graph->nodes[static_cast<std::size_t>(id)]; }
-  const OpFacts* op(std::int32_t id) const;  // null where the node is not a kernel, or cannot fuse
-  bool is_attention(std::int32_t id) const;  // a single attention kernel
-  bool only_moves(std::int32_t id) const;    // a kernel that moves elements and computes nothing
+  const NodeReport& row(std::int32_t id) const;  // of a kernel
+  const OpFacts* op(std::int32_t id) const;      // null where the node is not a kernel, or cannot fuse
+  bool is_attention(std::int32_t id) const;      // a single attention kernel
+  bool only_moves(std::int32_t id) const;        // a kernel that moves elements and computes nothing
   const Analysis& analysis() const { return analysis_; }
   const Shape* shape(ValueId value) const;  // null when unknown
-  const Dim* elements(ValueId value);       // null when unknown
+  std::optional<Dim> bytes(ValueId value) const;
+  const Dim* elements(ValueId value);  // null when unknown
   const NodeReads& reads(std::int32_t node);
   std::int32_t storage(ValueId value) const {
     return value == kAbsent ? -1 : schedule_.storage_of[static_cast<std::size_t>(value)];
@@ -100,7 +105,9 @@ class FusionGraph {
 
   const Analysis& analysis_;
   const Schedule& schedule_;
-  std::vector<std::int32_t> group_of_;  // by node
+  const std::int64_t opset_;
+  const std::vector<std::int32_t> appended_;  // by node
+  std::vector<std::int32_t> group_of_;        // by node
   std::vector<Group> groups_;
   std::vector<std::optional<Dim>> elements_;     // by value
   std::vector<std::optional<NodeReads>> reads_;  // by node
@@ -111,10 +118,10 @@ class FusionGraph {
 // Order of passes: first patterns with several products or with halves, before other rules claim their nodes; then the
 // rules for the nodes after a kernel, in one pass; last the rules that need all groups: layouts, and products that
 // share an operand.
-void fuse_attention(const Model& model, FusionGraph& graph);
+void fuse_attention(FusionGraph& graph);
 void fuse_rotations(FusionGraph& graph);
-void fuse_in_order(const Model& model, FusionGraph& graph);
-void fuse_layouts(FusionGraph& graph, std::span<const std::int32_t> appended);
+void fuse_in_order(FusionGraph& graph);
+void fuse_layouts(FusionGraph& graph);
 void fuse_shared_operands(FusionGraph& graph);
 
 // A group, or a node with a body, whose rows move their bytes one by one.
@@ -131,10 +138,6 @@ std::vector<std::int32_t> unit_of_nodes(std::span<const MovedUnit> units, std::s
 
 // Lets each reader of a DequantizeLinear dequantise by itself, if all can: its output then need not reach memory.
 void recompute_dequantised(const Model& model, const Analysis& analysis, Schedule& schedule);
-
-// By node: the storage that a Concat extends in place, a past that nothing else reads and that becomes the present; -1
-// for others.
-std::vector<std::int32_t> appended_caches(const Model& model, const Analysis& analysis, const Schedule& schedule);
 
 // In an order in which they can run.
 std::vector<MovedUnit> fuse(const Model& model, const Analysis& analysis, const Schedule& schedule);

@@ -18,17 +18,23 @@ void sort_members(Group& group) {
 
 }  // namespace
 
-FusionGraph::FusionGraph(const Model& model, const Analysis& analysis, const Schedule& schedule)
+FusionGraph::FusionGraph(const Model& model, const Analysis& analysis, const Schedule& schedule,
+                         std::vector<std::int32_t> appended)
     : analysis_(analysis),
       schedule_(schedule),
+      opset_(model.opset("")),
+      appended_(std::move(appended)),
       group_of_(schedule.steps.size(), -1),
       elements_(model.main().values.size()),
       reads_(schedule.steps.size()),
       mark_(schedule.steps.size(), 0) {}
 
+const NodeReport& FusionGraph::row(std::int32_t id) const {
+  return analysis_.nodes[index(schedule_.steps[index(id)].row)];
+}
+
 const NodeReport* FusionGraph::computing_row(std::int32_t id) const {
-  const Step& step = schedule_.steps[index(id)];
-  return schedule_.is_kernel(index(id)) && step.mark == Mark::Compute ? &analysis_.nodes[index(step.row)] : nullptr;
+  return schedule_.is_kernel(index(id)) && schedule_.steps[index(id)].mark == Mark::Compute ? &row(id) : nullptr;
 }
 
 const OpFacts* FusionGraph::op(std::int32_t id) const {
@@ -57,6 +63,8 @@ const Shape* FusionGraph::shape(ValueId value) const {
   const auto& known = analysis_.types[index(value)].shape;
   return known ? &*known : nullptr;
 }
+
+std::optional<Dim> FusionGraph::bytes(ValueId value) const { return bytes_of(analysis_.types[index(value)]); }
 
 const Dim* FusionGraph::elements(ValueId value) {
   const Shape* known = shape(value);
@@ -114,7 +122,7 @@ void FusionGraph::read_recomputed(std::int32_t id, NodeReads& reads) {
 NodeReads FusionGraph::reads_of_row(std::int32_t id) const {
   NodeReads known;
   known.whole = true;
-  const OpCost& cost = analysis_.nodes[index(schedule_.steps[index(id)].row)].cost;
+  const OpCost& cost = row(id).cost;
   const auto& inputs = node(id).inputs;
   Dim stated = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -122,14 +130,14 @@ NodeReads FusionGraph::reads_of_row(std::int32_t id) const {
     if (input == kAbsent ||
         std::any_of(known.accesses.begin(), known.accesses.end(), [&](const Access& a) { return a.value == input; }))
       continue;
-    const auto all = bytes_of(analysis_.types[index(input)]);
+    const auto all = bytes(input);
     if (!all) continue;
     const bool is_whole = cost.reads_whole(static_cast<int>(i));
-    Dim bytes = is_whole ? *all : cost.part_read(static_cast<int>(i));
-    if (!is_whole && bytes == Dim(0)) continue;
-    known.whole = known.whole && bytes == *all;
-    stated += bytes;
-    known.accesses.push_back({storage(input), input, std::move(bytes)});
+    Dim moved = is_whole ? *all : cost.part_read(static_cast<int>(i));
+    if (!is_whole && moved == Dim(0)) continue;
+    known.whole = known.whole && moved == *all;
+    stated += moved;
+    known.accesses.push_back({storage(input), input, std::move(moved)});
   }
   // Data in attributes, and bytes that a rule reads without stating the input.
   if (stated != cost.bytes_read) {

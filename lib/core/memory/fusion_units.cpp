@@ -11,135 +11,136 @@
 namespace pagoda::inline core {
 namespace {
 
-class Accountant {
- public:
-  Accountant(const Analysis& analysis, FusionGraph& graph, std::vector<std::int32_t> appended)
-      : analysis_(analysis), graph_(graph), appended_(std::move(appended)) {}
-
-  MovedUnit account(std::int32_t id) {
-    const Group& group = graph_.group(id);
-    MovedUnit unit{.nodes = group.nodes};
-    unit.traffic = sum_of_rows(group);
-    OpCost& moved = unit.traffic.cost;
-    const Dim unfused = moved.bytes();
-    for (const std::int32_t node : group.nodes) read(unit, id, node);
-    if (const ElementType type = multiplies(group, id); type != ElementType::Undefined) moved.precision = type;
-    for (const std::int32_t node : group.nodes) write(unit, id, node);
-    unit.traffic.saved = unfused - moved.bytes();
-    return unit;
+// A group has the precision of its first contraction, else of its first row.
+TrafficGroup sum_of_rows(FusionGraph& graph, const Group& group) {
+  TrafficGroup result;
+  result.joined_by = group.joined_by;
+  result.rule = *std::min_element(group.joined_by.begin(), group.joined_by.end());
+  bool has_contraction = false;
+  for (const std::int32_t node : group.nodes) {
+    const OpCost& cost = graph.row(node).cost;
+    result.rows.push_back(graph.schedule().steps[index(node)].row);
+    result.cost += cost;
+    if (cost.mark == Mark::Unmodelled) result.cost.mark = Mark::Unmodelled;
+    const bool contracts = cost.macs != Dim(0);
+    if (result.rows.size() == 1 || (contracts && !has_contraction)) result.cost.precision = cost.precision;
+    has_contraction = has_contraction || contracts;
   }
+  return result;
+}
 
- private:
-  std::int32_t row_id(std::int32_t node) const { return graph_.schedule().steps[index(node)].row; }
-  const NodeReport& row_of(std::int32_t node) const { return analysis_.nodes[index(row_id(node))]; }
+// Whether both operands of a product reach its kernel as narrow numbers.
+bool dequantises_operands(FusionGraph& graph, std::int32_t id, std::int32_t node) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    const ValueId operand = graph.node(node).inputs[i];
+    const Storage* storage = graph.storage_at(operand);
+    const bool recomputes = storage != nullptr && storage->is_recomputed && storage->readers.front() != node;
+    if (!recomputes && graph.maker(operand) != id) return false;
+  }
+  return true;
+}
 
-  // A group has the precision of its first contraction, else of its first row.
-  TrafficGroup sum_of_rows(const Group& group) const {
-    TrafficGroup result;
-    result.joined_by = group.joined_by;
-    result.rule = *std::min_element(group.joined_by.begin(), group.joined_by.end());
-    bool has_contraction = false;
-    for (const std::int32_t node : group.nodes) {
-      const OpCost& cost = row_of(node).cost;
-      result.rows.push_back(row_id(node));
-      result.cost += cost;
-      if (cost.mark == Mark::Unmodelled) result.cost.mark = Mark::Unmodelled;
-      const bool contracts = cost.macs != Dim(0);
-      if (result.rows.size() == 1 || (contracts && !has_contraction)) result.cost.precision = cost.precision;
-      has_contraction = has_contraction || contracts;
+// The precision in which all products of the group multiply, if they dequantise their operands themselves.
+ElementType multiplies(FusionGraph& graph, const Group& group, std::int32_t id) {
+  ElementType type = ElementType::Undefined;
+  for (const std::int32_t node : group.nodes) {
+    const NodeReport& row = graph.row(node);
+    if (row.cost.macs == Dim(0)) continue;
+    const bool is_first = type == ElementType::Undefined;
+    if (is_first) type = row.dequantized_from;
+    if (type == ElementType::Undefined || row.dequantized_from != type || !dequantises_operands(graph, id, node))
+      return ElementType::Undefined;
+  }
+  return type;
+}
+
+// Parts add up to at most the whole tensor.
+void count_again(FusionGraph& graph, MovedUnit& unit, Access& known, const Access& access) {
+  unit.traffic.cost.bytes_read -= access.bytes;
+  const Storage* storage = access.storage < 0 ? nullptr : &graph.schedule().storages[index(access.storage)];
+  const std::optional<Dim> all = storage == nullptr ? std::nullopt : graph.bytes(storage->owner);
+  Dim together = known.bytes + access.bytes;
+  if (all && greater_equal(together, *all) == true) together = max(*all, known.bytes);
+  unit.traffic.cost.bytes_read += together - known.bytes;
+  known.bytes = std::move(together);
+}
+
+void count_reads(FusionGraph& graph, MovedUnit& unit, std::int32_t id, std::int32_t node) {
+  const NodeReads& reads = graph.reads(node);
+  unit.traffic.cost.bytes_read -= reads.spared;
+  for (const Access& access : reads.accesses) {
+    if (access.storage >= 0 && access.storage == graph.appended(node)) {  // extended in place
+      unit.traffic.cost.bytes_read -= access.bytes;
+      continue;
     }
-    return result;
-  }
-
-  // The precision in which all products of the group multiply, if they dequantise their operands themselves.
-  ElementType multiplies(const Group& group, std::int32_t id) {
-    ElementType type = ElementType::Undefined;
-    for (const std::int32_t node : group.nodes) {
-      const NodeReport& row = row_of(node);
-      if (row.cost.macs == Dim(0)) continue;
-      const bool is_first = type == ElementType::Undefined;
-      if (is_first) type = row.dequantized_from;
-      if (type == ElementType::Undefined || row.dequantized_from != type || !dequantises_operands(id, node))
-        return ElementType::Undefined;
-    }
-    return type;
-  }
-
-  // Whether both operands of a product reach its kernel as narrow numbers.
-  bool dequantises_operands(std::int32_t id, std::int32_t node) const {
-    for (std::size_t i = 0; i < 2; ++i) {
-      const ValueId operand = graph_.node(node).inputs[i];
-      const Storage* storage = graph_.storage_at(operand);
-      const bool recomputes = storage != nullptr && storage->is_recomputed && storage->readers.front() != node;
-      if (!recomputes && graph_.maker(operand) != id) return false;
-    }
-    return true;
-  }
-
-  void read(MovedUnit& unit, std::int32_t id, std::int32_t node) {
-    const NodeReads& reads = graph_.reads(node);
-    unit.traffic.cost.bytes_read -= reads.spared;
-    for (const Access& access : reads.accesses) {
-      if (access.storage >= 0 && access.storage == appended_[index(node)]) {  // extended in place
-        unit.traffic.cost.bytes_read -= access.bytes;
-        continue;
-      }
-      const auto known = std::find_if(unit.reads.begin(), unit.reads.end(),
-                                      [&](const Access& a) { return a.storage == access.storage; });
-      if (graph_.maker(access.value) == id) {
-        unit.traffic.cost.bytes_read -= access.bytes;
-      } else if (known == unit.reads.end()) {
-        unit.reads.push_back(access);
-      } else {
-        read_again(unit, *known, access);
-      }
+    const auto known = std::find_if(unit.reads.begin(), unit.reads.end(),
+                                    [&](const Access& a) { return a.storage == access.storage; });
+    if (graph.maker(access.value) == id) {
+      unit.traffic.cost.bytes_read -= access.bytes;
+    } else if (known == unit.reads.end()) {
+      unit.reads.push_back(access);
+    } else {
+      count_again(graph, unit, *known, access);
     }
   }
+}
 
-  // Parts add up to at most the whole tensor.
-  void read_again(MovedUnit& unit, Access& known, const Access& access) {
-    unit.traffic.cost.bytes_read -= access.bytes;
-    const Storage* storage = access.storage < 0 ? nullptr : &graph_.schedule().storages[index(access.storage)];
-    const std::optional<Dim> all = storage == nullptr ? std::nullopt : bytes_of(analysis_.types[index(storage->owner)]);
-    Dim together = known.bytes + access.bytes;
-    if (all && greater_equal(together, *all) == true) together = max(*all, known.bytes);
-    unit.traffic.cost.bytes_read += together - known.bytes;
-    known.bytes = std::move(together);
-  }
-
-  void write(MovedUnit& unit, std::int32_t id, std::int32_t node) {
-    const OpCost& cost = row_of(node).cost;
-    const auto& outputs = graph_.node(node).outputs;
-    Dim stated = 0;
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const ValueId output = outputs[i];
-      if (output == kAbsent) continue;
-      const bool is_whole = cost.writes_whole(static_cast<int>(i));
-      Dim bytes =
-          is_whole ? bytes_of(analysis_.types[index(output)]).value_or(Dim(0)) : cost.part_written(static_cast<int>(i));
-      stated += bytes;
-      if (appended_[index(node)] >= 0) {
-        const ValueId past = graph_.schedule().storages[index(appended_[index(node)])].owner;
-        const Dim kept = bytes_of(analysis_.types[index(past)]).value_or(Dim(0));
-        bytes -= kept;
-        unit.traffic.cost.bytes_written -= kept;
-      }
-      const Storage* storage = graph_.storage_at(output);
-      if (storage == nullptr) continue;
-      const auto is_inside = [&](std::int32_t reader) { return graph_.group_of(reader) == id; };
-      if (!storage->readers.empty() && storage->is_private(is_inside))
-        unit.traffic.cost.bytes_written -= bytes;
-      else
-        unit.writes.push_back({graph_.storage(output), output, bytes});
+void count_writes(FusionGraph& graph, MovedUnit& unit, std::int32_t id, std::int32_t node) {
+  const OpCost& cost = graph.row(node).cost;
+  const auto& outputs = graph.node(node).outputs;
+  Dim stated = 0;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const ValueId output = outputs[i];
+    if (output == kAbsent) continue;
+    const bool is_whole = cost.writes_whole(static_cast<int>(i));
+    Dim bytes = is_whole ? graph.bytes(output).value_or(Dim(0)) : cost.part_written(static_cast<int>(i));
+    stated += bytes;
+    if (graph.appended(node) >= 0) {
+      const ValueId past = graph.schedule().storages[index(graph.appended(node))].owner;
+      const Dim kept = graph.bytes(past).value_or(Dim(0));
+      bytes -= kept;
+      unit.traffic.cost.bytes_written -= kept;
     }
-    // Bytes that a rule writes without stating the output.
-    if (stated != cost.bytes_written) unit.writes.push_back({.bytes = cost.bytes_written - stated});
+    const Storage* storage = graph.storage_at(output);
+    if (storage == nullptr) continue;
+    const auto is_inside = [&](std::int32_t reader) { return graph.group_of(reader) == id; };
+    if (!storage->readers.empty() && storage->is_private(is_inside))
+      unit.traffic.cost.bytes_written -= bytes;
+    else
+      unit.writes.push_back({graph.storage(output), output, bytes});
   }
+  // Bytes that a rule writes without stating the output.
+  if (stated != cost.bytes_written) unit.writes.push_back({.bytes = cost.bytes_written - stated});
+}
 
-  const Analysis& analysis_;
-  FusionGraph& graph_;
-  std::vector<std::int32_t> appended_;  // by node
-};
+MovedUnit account(FusionGraph& graph, std::int32_t id) {
+  const Group& group = graph.group(id);
+  MovedUnit unit{.nodes = group.nodes};
+  unit.traffic = sum_of_rows(graph, group);
+  OpCost& moved = unit.traffic.cost;
+  const Dim unfused = moved.bytes();
+  for (const std::int32_t node : group.nodes) count_reads(graph, unit, id, node);
+  if (const ElementType type = multiplies(graph, group, id); type != ElementType::Undefined) moved.precision = type;
+  for (const std::int32_t node : group.nodes) count_writes(graph, unit, id, node);
+  unit.traffic.saved = unfused - moved.bytes();
+  return unit;
+}
+
+// By node: the storage that a Concat extends in place, a past that nothing else reads and that becomes the present; -1
+// for others.
+std::vector<std::int32_t> appended_caches(const Model& model, const Analysis& analysis, const Schedule& schedule) {
+  std::vector<std::int32_t> appended(schedule.steps.size(), -1);
+  for (const CachePair& pair : find_kv_cache(model, analysis).pairs) {
+    const std::int32_t past = schedule.storage_of[index(pair.past)];
+    const std::int32_t present = schedule.storage_of[index(pair.present)];
+    if (pair.is_in_place || past < 0 || present < 0) continue;
+    const std::int32_t maker = schedule.storages[index(present)].producer;
+    if (maker >= 0 && schedule.storages[index(past)].readers == Ids{maker} && schedule.is_kernel(index(maker)) &&
+        schedule.graph->node(maker).op_type == "Concat")
+      appended[index(maker)] = past;
+  }
+  return appended;
+}
 
 // Orders units so that each comes after those whose tensors it reads; otherwise in the file's order.
 std::vector<MovedUnit> in_order(std::vector<MovedUnit> units, const Schedule& schedule) {
@@ -227,33 +228,17 @@ void recompute_dequantised(const Model& model, const Analysis& analysis, Schedul
   }
 }
 
-std::vector<std::int32_t> appended_caches(const Model& model, const Analysis& analysis, const Schedule& schedule) {
-  std::vector<std::int32_t> appended(schedule.steps.size(), -1);
-  for (const CachePair& pair : find_kv_cache(model, analysis).pairs) {
-    const std::int32_t past = schedule.storage_of[index(pair.past)];
-    const std::int32_t present = schedule.storage_of[index(pair.present)];
-    if (pair.is_in_place || past < 0 || present < 0) continue;
-    const std::int32_t maker = schedule.storages[index(present)].producer;
-    if (maker >= 0 && schedule.storages[index(past)].readers == Ids{maker} && schedule.is_kernel(index(maker)) &&
-        schedule.graph->node(maker).op_type == "Concat")
-      appended[index(maker)] = past;
-  }
-  return appended;
-}
-
 std::vector<MovedUnit> fuse(const Model& model, const Analysis& analysis, const Schedule& schedule) {
-  FusionGraph graph(model, analysis, schedule);
-  std::vector<std::int32_t> appended = appended_caches(model, analysis, schedule);
-  fuse_attention(model, graph);
+  FusionGraph graph(model, analysis, schedule, appended_caches(model, analysis, schedule));
+  fuse_attention(graph);
   fuse_rotations(graph);
-  fuse_in_order(model, graph);
-  fuse_layouts(graph, appended);
+  fuse_in_order(graph);
+  fuse_layouts(graph);
   fuse_shared_operands(graph);
 
   std::vector<MovedUnit> units;
-  Accountant accountant(analysis, graph, std::move(appended));
   for (std::size_t i = 0; i < graph.groups().size(); ++i)
-    if (!graph.groups()[i].nodes.empty()) units.push_back(accountant.account(static_cast<std::int32_t>(i)));
+    if (!graph.groups()[i].nodes.empty()) units.push_back(account(graph, static_cast<std::int32_t>(i)));
   for (std::size_t i = 0; i < schedule.steps.size(); ++i)
     if (schedule.steps[i].has_body) units.push_back({.nodes = {static_cast<std::int32_t>(i)}, .has_body = true});
   return in_order(std::move(units), schedule);

@@ -2,7 +2,6 @@
 #include "pagoda/core/memory.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -37,19 +36,16 @@ class WeightCounter {
  private:
   void count(GraphId id) {
     const Graph& graph = model_.graphs[index(id)];
-    std::map<ValueId, std::pair<std::int32_t, const Tensor*>> constants;  // outputs of Constant nodes
-    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-      const Node& node = graph.nodes[i];
-      if (const Tensor* tensor = node.constant(); tensor != nullptr && node.outputs.size() == 1)
-        constants[node.outputs[0]] = {~static_cast<std::int32_t>(i), tensor};
+    const std::vector<std::int32_t> producer = producers_of(graph);
+    for (const Node& node : graph.nodes)
       for (const ValueId input : node.inputs) {
         if (input == kAbsent) continue;
-        if (const auto found = constants.find(input); found != constants.end())
-          add(id, input, found->second.first, *found->second.second);
+        const std::int32_t from = producer[index(input)];
+        if (const Tensor* constant = from < 0 ? nullptr : graph.node(from).constant())
+          add(id, input, ~from, *constant);
         else
           add_stored(id, input);
       }
-    }
   }
 
   // An initializer of this graph or of an enclosing one.

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <queue>
-#include <set>
 
 #include "graph/index.h"
 

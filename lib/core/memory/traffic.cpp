@@ -2,7 +2,6 @@
 #include "pagoda/core/traffic.h"
 
 #include <algorithm>
-#include <array>
 
 #include "graph/index.h"
 #include "memory/fusion.h"

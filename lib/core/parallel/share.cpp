@@ -1,6 +1,5 @@
 // The work of one device of a group: the rows of the whole model, with the sizes of the device's parts.
 #include <algorithm>
-#include <map>
 
 #include "graph/index.h"
 #include "memory/schedule.h"

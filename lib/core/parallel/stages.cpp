@@ -1,6 +1,5 @@
 // Pipelines, and the least time of a step on all devices.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <set>
 

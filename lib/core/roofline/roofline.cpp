@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <compare>
 #include <map>
 
 #include "graph/dim_table.h"

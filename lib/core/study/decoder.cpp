@@ -3,7 +3,6 @@
 #include "pagoda/base/cat.h"
 
 #include <algorithm>
-#include <array>
 
 #include "infer/each_dim.h"
 #include "memory/kv_cache.h"

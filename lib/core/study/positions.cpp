@@ -1,11 +1,9 @@
 // Finds tables with one row per position: the source of their index shows which they are.
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <vector>
 
-#include "graph/index.h"
 #include "pagoda/core/decoder.h"
 
 namespace pagoda::inline core {

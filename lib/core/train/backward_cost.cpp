@@ -1,7 +1,5 @@
 // Costs of the parts of each node's backward: the work of its gradients, the distinct bytes that they read, the
 // gradients that they write, and the additions if a value has several.
-#include <algorithm>
-#include <map>
 #include <set>
 
 #include "graph/index.h"

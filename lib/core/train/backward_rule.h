@@ -9,7 +9,6 @@
 // operations as possible; `dy` is the arriving gradient, x an input, y an output.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -147,8 +146,8 @@ Rule conv, gemm, matmul, einsum, attention, lstm, gru, rnn, causal_conv;
 Rule add, sub, mul, div, pow, mod, extreme, mean, where, prelu, celu, clip, gelu, fast_gelu, bias_gelu, swish,
     quick_gelu, swiglu, neg, renamed, cast, dropout;
 // norms.cpp
-Rule softmax, log_softmax, layer_norm, rms_norm, skip_layer_norm, skip_rms_norm, batch_norm, instance_norm, group_norm,
-    mean_variance_norm, lp_norm, lrn, cross_entropy, negative_log_likelihood;
+Rule layer_norm, rms_norm, skip_layer_norm, skip_rms_norm, batch_norm, instance_norm, group_norm, mean_variance_norm,
+    lp_norm, lrn, cross_entropy, negative_log_likelihood;
 // reductions.cpp
 Rule reduce_sum, reduce_mean, reduce_extreme, reduce_prod, reduce_sum_square, reduce_l1, reduce_l2, reduce_log_sum,
     reduce_log_sum_exp, cum_sum, max_pool, average_pool, lp_pool, global_max_pool, global_lp_pool, max_unpool,

@@ -2,7 +2,6 @@
 // what each node's backward computes and reads.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

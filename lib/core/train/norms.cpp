@@ -139,12 +139,6 @@ void lrn(Backward& b) {
   b.add(0, {kX, kY, kept}, Work{.arith = size + 5, .special = 1} * b.op.elements(0));
 }
 
-// y·(dy − Σ dy·y): product, sum, difference, product.
-void softmax(Backward& b) { b.add(0, {kY}, ops_each(4) * b.op.elements(0)); }
-
-// dy − exp(y)·Σ dy.
-void log_softmax(Backward& b) { b.add(0, {kY}, ops_each(3, 1) * b.op.elements(0)); }
-
 // (exp(log p) − [label])·w·dy/count: exp and a product per score.
 void cross_entropy(Backward& b) {
   const OpContext& op = b.op;

@@ -2,7 +2,6 @@
 // kept and what is computed again, the optimizer, the totals.
 #include "pagoda/core/train.h"
 
-#include <algorithm>
 #include <set>
 
 #include "graph/index.h"
