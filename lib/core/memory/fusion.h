@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/index.h"
 #include "memory/schedule.h"
 #include "pagoda/core/traffic.h"
 
@@ -60,32 +61,51 @@ class FusionGraph {
   FusionGraph(const Model& model, const Analysis& analysis, const Schedule& schedule,
               std::vector<std::int32_t> appended = {});
 
+  const Analysis& analysis() const { return analysis_; }
   const Schedule& schedule() const { return schedule_; }
   std::int64_t opset() const { return opset_; }
-  std::int32_t appended(std::int32_t node) const { return appended_[static_cast<std::size_t>(node)]; }
-  const Node& node(std::int32_t id) const { return schedule_.graph->nodes[static_cast<std::size_t>(id)]; }
-  const NodeReport& row(std::int32_t id) const;  // of a kernel
-  const OpFacts* op(std::int32_t id) const;      // null where the node is not a kernel, or cannot fuse
-  bool is_attention(std::int32_t id) const;      // a single attention kernel
-  bool only_moves(std::int32_t id) const;        // a kernel that moves elements and computes nothing
-  const Analysis& analysis() const { return analysis_; }
-  const Shape* shape(ValueId value) const;  // null when unknown
-  std::optional<Dim> bytes(ValueId value) const;
-  const Dim* elements(ValueId value);  // null when unknown
-  const NodeReads& reads(std::int32_t node);
-  std::int32_t storage(ValueId value) const {
-    return value == kAbsent ? -1 : schedule_.storage_of[static_cast<std::size_t>(value)];
+
+  // --- nodes ---
+  const Node& node(std::int32_t id) const { return schedule_.graph->node(id); }
+  std::int32_t appended(std::int32_t node) const { return appended_[index(node)]; }
+  const NodeReport& row(std::int32_t id) const { return analysis_.nodes[index(schedule_.steps[index(id)].row)]; }
+  // Null where the node is not a kernel, or cannot fuse.
+  const OpFacts* op(std::int32_t id) const {
+    return computes(id) && is_fusible(row(id).facts.kind) ? &row(id).facts : nullptr;
   }
-  const Storage* storage_at(ValueId value) const;
-  std::int32_t producer(ValueId value) const;  // the kernel that computes it; -1 for inputs, weights, bodies
-  std::int32_t maker(ValueId value) const {    // the group of that kernel; -1 if there is none
+  bool is_attention(std::int32_t id) const { return computes(id) && row(id).facts.kind == OpKind::Attention; }
+  bool only_moves(std::int32_t id) const;  // a kernel that moves elements and computes nothing
+  const NodeReads& reads(std::int32_t node);
+  ValueId output(std::int32_t id) const { return node(id).output(0); }
+
+  // --- values ---
+  const Shape* shape(ValueId value) const { return shape_of(analysis_, value); }  // null when unknown
+  std::optional<Dim> bytes(ValueId value) const { return bytes_of(analysis_.types[index(value)]); }
+  const Dim* elements(ValueId value);  // null when unknown
+  std::int32_t storage(ValueId value) const { return value == kAbsent ? -1 : schedule_.storage_of[index(value)]; }
+  const Storage* storage_at(ValueId value) const {
+    const std::int32_t id = storage(value);
+    return id < 0 ? nullptr : &schedule_.storages[index(id)];
+  }
+  // The kernel that computes it; -1 for inputs, weights, bodies.
+  std::int32_t producer(ValueId value) const {
+    const Storage* from = storage_at(value);
+    const bool is_computed = from != nullptr && from->place == StoragePlace::Device && from->producer >= 0;
+    return is_computed && schedule_.is_kernel(index(from->producer)) ? from->producer : -1;
+  }
+  std::int32_t maker(ValueId value) const {  // the group of that kernel; -1 if there is none
     const std::int32_t from = producer(value);
     return from < 0 ? -1 : group_of(from);
   }
-  std::int32_t only_reader(ValueId value) const;  // the one node that needs it; -1 if others do, or for an output
-  ValueId output(std::int32_t node) const;        // of a node with one output; else kAbsent
-  std::int32_t group_of(std::int32_t node) const { return group_of_[static_cast<std::size_t>(node)]; }
-  Group& group(std::int32_t id) { return groups_[static_cast<std::size_t>(id)]; }
+  // The one node that needs it; -1 if others do, or for an output.
+  std::int32_t only_reader(ValueId value) const {
+    const Storage* made = storage_at(value);
+    return made == nullptr || made->is_output || made->readers.size() != 1 ? -1 : made->readers.front();
+  }
+
+  // --- groups ---
+  std::int32_t group_of(std::int32_t node) const { return group_of_[index(node)]; }
+  Group& group(std::int32_t id) { return groups_[index(id)]; }
   std::span<const Group> groups() const { return groups_; }
 
   std::int32_t add_group(GroupKind kind, std::int32_t node);
@@ -98,7 +118,9 @@ class FusionGraph {
   bool add_closed(GroupKind kind, std::vector<std::int32_t> nodes, Fusion why);
 
  private:
-  const NodeReport* computing_row(std::int32_t id) const;  // null where the node is not a kernel that is modelled
+  bool computes(std::int32_t id) const {  // it is a kernel that is modelled
+    return schedule_.is_kernel(index(id)) && schedule_.steps[index(id)].mark == Mark::Compute;
+  }
   NodeReads reads_of_row(std::int32_t node) const;
   void read_recomputed(std::int32_t node, NodeReads& reads);
   bool is_closed(const std::vector<std::int32_t>& members);

@@ -5,19 +5,6 @@
 #include "memory/fusion.h"
 
 namespace pagoda::inline core {
-namespace {
-
-// Sorts the nodes of a group, with the rules that joined them, in graph order.
-void sort_members(Group& group) {
-  if (std::is_sorted(group.nodes.begin(), group.nodes.end())) return;
-  std::vector<std::pair<std::int32_t, Fusion>> members;
-  for (std::size_t i = 0; i < group.nodes.size(); ++i) members.emplace_back(group.nodes[i], group.joined_by[i]);
-  std::sort(members.begin(), members.end());
-  for (std::size_t i = 0; i < members.size(); ++i) std::tie(group.nodes[i], group.joined_by[i]) = members[i];
-}
-
-}  // namespace
-
 FusionGraph::FusionGraph(const Model& model, const Analysis& analysis, const Schedule& schedule,
                          std::vector<std::int32_t> appended)
     : analysis_(analysis),
@@ -29,42 +16,16 @@ FusionGraph::FusionGraph(const Model& model, const Analysis& analysis, const Sch
       reads_(schedule.steps.size()),
       mark_(schedule.steps.size(), 0) {}
 
-const NodeReport& FusionGraph::row(std::int32_t id) const {
-  return analysis_.nodes[index(schedule_.steps[index(id)].row)];
-}
-
-const NodeReport* FusionGraph::computing_row(std::int32_t id) const {
-  return schedule_.is_kernel(index(id)) && schedule_.steps[index(id)].mark == Mark::Compute ? &row(id) : nullptr;
-}
-
-const OpFacts* FusionGraph::op(std::int32_t id) const {
-  const NodeReport* row = computing_row(id);
-  return row != nullptr && is_fusible(row->facts.kind) ? &row->facts : nullptr;
-}
-
-bool FusionGraph::is_attention(std::int32_t id) const {
-  const NodeReport* row = computing_row(id);
-  return row != nullptr && row->facts.kind == OpKind::Attention;
-}
-
 bool FusionGraph::only_moves(std::int32_t id) const {
-  const NodeReport* row = computing_row(id);
-  if (row == nullptr) return false;
-  if (row->cost.macs != Dim(0) || row->cost.arith != Dim(0) || row->cost.special != Dim(0)) return false;
-  const OpKind kind = row->facts.kind;
+  if (!computes(id)) return false;
+  const OpCost& cost = row(id).cost;
+  if (cost.macs != Dim(0) || cost.arith != Dim(0) || cost.special != Dim(0)) return false;
+  const OpKind kind = row(id).facts.kind;
   if (kind == OpKind::Transpose || kind == OpKind::Expand || kind == OpKind::Layout) return true;
   const Storage* picks =
       kind == OpKind::Gather && node(id).op_type == "Gather" ? storage_at(node(id).inputs[1]) : nullptr;
   return picks != nullptr && picks->place != StoragePlace::Device;
 }
-
-const Shape* FusionGraph::shape(ValueId value) const {
-  if (value == kAbsent) return nullptr;
-  const auto& known = analysis_.types[index(value)].shape;
-  return known ? &*known : nullptr;
-}
-
-std::optional<Dim> FusionGraph::bytes(ValueId value) const { return bytes_of(analysis_.types[index(value)]); }
 
 const Dim* FusionGraph::elements(ValueId value) {
   const Shape* known = shape(value);
@@ -73,24 +34,6 @@ const Dim* FusionGraph::elements(ValueId value) {
   if (!count) count = element_count(*known);
   return &*count;
 }
-
-const Storage* FusionGraph::storage_at(ValueId value) const {
-  const std::int32_t id = storage(value);
-  return id < 0 ? nullptr : &schedule_.storages[index(id)];
-}
-
-std::int32_t FusionGraph::producer(ValueId value) const {
-  const Storage* from = storage_at(value);
-  if (from == nullptr || from->place != StoragePlace::Device || from->producer < 0) return -1;
-  return schedule_.is_kernel(index(from->producer)) ? from->producer : -1;
-}
-
-std::int32_t FusionGraph::only_reader(ValueId value) const {
-  const Storage* made = storage_at(value);
-  return made == nullptr || made->is_output || made->readers.size() != 1 ? -1 : made->readers.front();
-}
-
-ValueId FusionGraph::output(std::int32_t id) const { return node(id).output(0); }
 
 const NodeReads& FusionGraph::reads(std::int32_t id) {
   std::optional<NodeReads>& known = reads_[index(id)];
@@ -172,11 +115,11 @@ bool FusionGraph::add(std::int32_t id, std::span<const Member> added) {
   Group& target = group(id);
   for (const auto& [node_id, why] : added) {
     if (const std::int32_t left = group_of(node_id); left >= 0) group(left) = {};
-    target.nodes.push_back(node_id);
-    target.joined_by.push_back(why);
+    const auto place = std::lower_bound(target.nodes.begin(), target.nodes.end(), node_id);
+    target.joined_by.insert(target.joined_by.begin() + (place - target.nodes.begin()), why);
+    target.nodes.insert(place, node_id);
     group_of_[index(node_id)] = id;
   }
-  sort_members(target);
   return true;
 }
 

@@ -47,12 +47,6 @@ void scale_rates(DeviceSpec& spec, double ratio, const std::string& why) {
     if (level.level != "dram") scale(level.bytes_per_second);
 }
 
-MemoryLevel* memory_of(DeviceSpec& spec) {
-  const auto found = std::find_if(spec.levels.begin(), spec.levels.end(),
-                                  [](const MemoryLevel& level) { return level.level == "dram"; });
-  return found == spec.levels.end() ? nullptr : &*found;
-}
-
 bool is_one(double ratio) { return std::abs(ratio - 1) < 1e-9; }
 
 // Reads "918MHz", "1.3GHz", "8" (units).
@@ -97,10 +91,11 @@ DeviceSpec in_power_mode(const DeviceSpec& spec, std::string_view mode) {
   DeviceSpec result = spec;
   scale_rates(result, ratio, found->clock_hz.source);
   bool is_same = is_one(ratio);
-  if (MemoryLevel* dram = memory_of(result); dram != nullptr && found->dram_bytes_per_second.known()) {
-    is_same = is_same && dram->bytes_per_second.known() &&
-              is_one(*dram->bytes_per_second.value / *found->dram_bytes_per_second.value);
-    dram->bytes_per_second = found->dram_bytes_per_second;
+  for (MemoryLevel& level : result.levels) {
+    if (level.level != "dram" || !found->dram_bytes_per_second.known()) continue;
+    is_same = is_same && level.bytes_per_second.known() &&
+              is_one(*level.bytes_per_second.value / *found->dram_bytes_per_second.value);
+    level.bytes_per_second = found->dram_bytes_per_second;
   }
   result.units = found->units;
   result.boost_clock_hz = found->clock_hz;
@@ -135,9 +130,10 @@ DeviceSpec at_clocks(const DeviceSpec& spec, std::string_view clocks) {
     }
   }
   scale_rates(result, ratio, std::string(clocks));
-  if (MemoryLevel* dram = memory_of(result); dram != nullptr && dram->bytes_per_second.known() && !is_one(memory))
-    dram->bytes_per_second = {*dram->bytes_per_second.value * memory,
-                              dram->bytes_per_second.source + "; x memory clock of " + std::string(clocks)};
+  for (MemoryLevel& level : result.levels)
+    if (level.level == "dram" && level.bytes_per_second.known() && !is_one(memory))
+      level.bytes_per_second = {*level.bytes_per_second.value * memory,
+                                level.bytes_per_second.source + "; x memory clock of " + std::string(clocks)};
   if (!is_one(ratio) || !is_one(memory)) {
     result.energy = std::nullopt;
     result.watts = {std::nullopt, "not stated at these clocks"};

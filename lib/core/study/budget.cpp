@@ -100,8 +100,10 @@ Known known(const Budget& budget, const Analysis& analysis, const BudgetOptions&
       return known({&totals.params});
     case BudgetKind::Memory:
       return totals.activation_peak_bytes ? known({&totals.param_bytes, &*totals.activation_peak_bytes}) : Known{};
-    case BudgetKind::Seconds:
-      break;
+    case BudgetKind::Seconds: {
+      const OpCost& cost = totals.cost;
+      return known({&cost.macs, &cost.arith, &cost.special, &cost.bytes_read, &cost.bytes_written});
+    }
   }
   return {};
 }
@@ -182,9 +184,7 @@ BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const 
   const bool is_time = budget.kind == BudgetKind::Seconds;
   const bool is_swept = options.sweep != nullptr && budget.kind != BudgetKind::Params;
   if (is_time && !is_swept && options.time == nullptr) throw Error("a limit on seconds needs `device`");
-  const OpCost& cost = analysis.totals.cost;
-  Known count = is_time ? known({&cost.macs, &cost.arith, &cost.special, &cost.bytes_read, &cost.bytes_written})
-                        : known(budget, analysis, options);
+  Known count = known(budget, analysis, options);
   Found found;
   std::string at;
   if (is_swept) {

@@ -171,10 +171,10 @@ std::optional<RidgeCrossing> find_ridge(const Sweeper& sweeper, const SweepAxis&
     std::vector<Bindings> tried;
     std::vector<std::int64_t> sizes;
     const std::int64_t steps = std::min<std::int64_t>(above - below - 1, 16);
-    for (std::int64_t i = 1; i <= steps; ++i)
+    for (std::int64_t i = 1; i <= steps; ++i) {
       sizes.push_back(below + (above - below) / (steps + 1) * i + (above - below) % (steps + 1) * i / (steps + 1));
-    tried.reserve(sizes.size());
-    for (const std::int64_t size : sizes) tried.push_back(sweeper.bindings({size}));
+      tried.push_back(sweeper.bindings({sizes.back()}));
+    }
     const std::vector<RooflineTotals> times = sweeper.times_at(tried);
     const auto hit = std::find_if(times.begin(), times.end(), is_compute_bound);
     const auto at = static_cast<std::size_t>(hit - times.begin());

@@ -7,17 +7,6 @@
 
 namespace pagoda::inline core::train_rules {
 
-Gradient& Backward::add(int input, std::vector<Read> reads, Work work) {
-  Gradient gradient{.input = input, .work = std::move(work), .reads = std::move(reads)};
-  if (!wants(input)) return unwanted_ = std::move(gradient);
-  return gradients.emplace_back(std::move(gradient));
-}
-
-Read Backward::keep(std::string_view what, Dim bytes) {
-  node_.statistics.push_back({what, std::move(bytes)});
-  return {Source::Statistic, static_cast<int>(node_.statistics.size()) - 1};
-}
-
 // Compares axis by axis, from the last. A constant 1 against a larger constant is broadcast for all sizes; against a
 // formula d it is broadcast if d > 1, which min(1, d − 1) expresses.
 Dim is_broadcast(const OpContext& op, int input) {

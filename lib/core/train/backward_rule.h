@@ -80,9 +80,16 @@ class Backward {
   bool is_parameter(int input) const { return parameters[static_cast<std::size_t>(input)]; }
 
   // Adds the gradient of a wanted input; for an input that is not wanted, the work is discarded.
-  Gradient& add(int input, std::vector<Read> reads = {}, Work work = {});
+  Gradient& add(int input, std::vector<Read> reads = {}, Work work = {}) {
+    Gradient gradient{.input = input, .work = std::move(work), .reads = std::move(reads)};
+    if (!wants(input)) return unwanted_ = std::move(gradient);
+    return gradients.emplace_back(std::move(gradient));
+  }
   // Records something that forward computes besides its outputs and that backward needs; returns how to read it.
-  Read keep(std::string_view what, Dim bytes);
+  Read keep(std::string_view what, Dim bytes) {
+    node_.statistics.push_back({what, std::move(bytes)});
+    return {Source::Statistic, static_cast<int>(node_.statistics.size()) - 1};
+  }
 
  private:
   NodeBackward& node_;
