@@ -242,7 +242,10 @@ TEST_CASE("the machine's counters are read from its files, and absent where ther
   CHECK(some.load == 1.5);
   CHECK(some.clock_hz == 2500.5e6);
   CHECK(some.temperature_celsius == 61.0);
-  CHECK(interference(none, some).steal_seconds.has_value() == false);
+  documents::Interference around;
+  note_machine(none, some, false, around);
+  CHECK(around.steal_seconds.has_value() == false);
+  CHECK(around.temperature_celsius == 61.0);
 }
 
 TEST_CASE("what one processor writes reaches another within a microsecond, and says which caches they have") {

@@ -195,13 +195,9 @@ Verification verify(Session& session, const Config& config, const Reference& ref
   return v;
 }
 
-void read_inputs(const JsonValue& ready, Result& result) {
-  for (const JsonValue& entry : array(ready, "inputs")) {
-    documents::InputTensor input{.name = text(entry, "name"), .type = text(entry, "type"), .shape = {}};
-    for (const double size : numbers(entry, "shape"))
-      if (size >= 0) input.shape.push_back(static_cast<std::int64_t>(size));
-    result.inputs.push_back(std::move(input));
-  }
+// Adds what an answer says about the run's machine and framework.
+void read_metadata(const JsonValue& answer, Result& result) {
+  for (const auto& [name, value] : settings(answer, "metadata")) result.metadata[name] = value;
 }
 
 void read_ready(const JsonValue& ready, Result& result) {
@@ -210,15 +206,13 @@ void read_ready(const JsonValue& ready, Result& result) {
   result.compile_seconds = number(ready, "compile_seconds");
   for (const auto& [name, value] : settings(ready, "versions"))
     if (std::holds_alternative<std::string>(value)) result.metadata["version." + name] = value;
-  for (const auto& [name, value] : settings(ready, "metadata")) result.metadata[name] = value;
-  read_inputs(ready, result);
-}
-
-// Reads facts that are known only after the runs.
-void read_rest(Session& session, Result& result) {
-  result.device_peak_bytes = number(session.ask_if_known(request("memory"), "memory"), "device_peak_bytes");
-  for (const auto& [name, value] : settings(session.ask_if_known(request("facts"), "facts"), "metadata"))
-    result.metadata[name] = value;
+  read_metadata(ready, result);
+  for (const JsonValue& entry : array(ready, "inputs")) {
+    documents::InputTensor input{.name = text(entry, "name"), .type = text(entry, "type"), .shape = {}};
+    for (const double size : numbers(entry, "shape"))
+      if (size >= 0) input.shape.push_back(static_cast<std::int64_t>(size));
+    result.inputs.push_back(std::move(input));
+  }
 }
 
 // Whether a run equals its own reference, so that a PASS would mean nothing. Axes that are not given equal the
@@ -305,7 +299,9 @@ std::optional<Result> run_experiment(const documents::Experiment& experiment, co
         read_layers(session, result);
         note_handoff(result);
       }
-      read_rest(session, result);
+      // Facts that are known only after the runs.
+      result.device_peak_bytes = number(session.ask_if_known(request("memory"), "memory"), "device_peak_bytes");
+      read_metadata(session.ask_if_known(request("facts"), "facts"), result);
     };
     if (!converse(command->second, options, asks, result)) return std::nullopt;
   } catch (const Error& error) {
@@ -313,15 +309,7 @@ std::optional<Result> run_experiment(const documents::Experiment& experiment, co
     result.reason = error.what();
   }
   if (interrupted) return std::nullopt;
-  // On a GPU, record only the GPU's clock and temperature: the CPU's could be mistaken for them.
-  const documents::Interference around = interference(before, machine_state());
-  result.interference.steal_seconds = around.steal_seconds;
-  result.interference.load = around.load;
-  if (!gpu) {
-    result.interference.clock_hz_before = around.clock_hz_before;
-    result.interference.clock_hz_after = around.clock_hz_after;
-    result.interference.temperature_celsius = around.temperature_celsius;
-  }
+  note_machine(before, machine_state(), gpu.has_value(), result.interference);
   result.wall_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return result;
 }

@@ -18,7 +18,8 @@ struct MachineState {
 // Reads files under `root` (root/proc/stat, …), so tests can provide their own.
 MachineState machine_state(const std::string& root = "");
 
-documents::Interference interference(const MachineState& before, const MachineState& after);
+// Of a run on a GPU, clocks and temperature are the GPU's (gpu_watch.h): the processor's could be mistaken for them.
+void note_machine(const MachineState& before, const MachineState& after, bool is_gpu, documents::Interference& into);
 
 // Host, kernel, processor, governor, GPU driver, git commit of the working directory, and the runner's version.
 base::Settings metadata(const std::string& root = "");
