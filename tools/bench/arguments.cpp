@@ -252,14 +252,6 @@ void resolve_values(lab::Study& study, const std::string& scripts, bool is_here)
     }
 }
 
-std::vector<std::string> backends_to_list(const RunFlags& flags) {
-  if (flags.axes[0].empty()) return {"torch", "jax"};
-  std::vector<std::string> backends;
-  for (const Setting& backend : axis_values(kAxisFlags[0], flags.axes[0]))
-    backends.push_back(base::setting_text(backend));
-  return backends;
-}
-
 void finish_study(const RunFlags& flags, bool threshold_is_given, Arguments& arguments) {
   if (std::ranges::any_of(flags.targets, [](const std::string& target) { return target.ends_with(".toml"); })) {
     if (flags.targets.size() > 1) throw CLI::ValidationError("TARGET", "a study runs alone, without other targets");
@@ -363,7 +355,12 @@ std::optional<Arguments> parse_arguments(int argc, char** argv) {
   if (!parse(app, argc, argv)) return std::nullopt;
   refuse_beside(*run, "--list-models", {"--backend"});
   if (flags.list_models) {
-    arguments.listed = backends_to_list(flags);
+    arguments.listed = {"torch", "jax"};
+    if (!flags.axes[0].empty()) {
+      arguments.listed.clear();
+      for (const Setting& backend : axis_values(kAxisFlags[0], flags.axes[0]))
+        arguments.listed.push_back(base::setting_text(backend));
+    }
     arguments.command = "list-models";
     return arguments;
   }

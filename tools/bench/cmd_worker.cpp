@@ -28,20 +28,6 @@ std::string substituted(std::string command, const Config& config) {
   return command;
 }
 
-struct Finished {
-  double seconds = 0;
-  std::string printed, failure;
-};
-
-// Passes the user's command to the shell unchanged.
-Finished execute(const std::string& command) {
-  const auto start = std::chrono::steady_clock::now();
-  const base::Output output = base::run_and_capture({"/bin/sh", "-c", command});
-  return {.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
-          .printed = output.out,
-          .failure = output.end.succeeded() ? "" : to_string(output.end)};
-}
-
 // All times that match the pattern, in seconds.
 std::vector<double> printed_times(const std::string& text, const std::regex& pattern, double scale) {
   std::vector<double> times;
@@ -77,13 +63,16 @@ Prepared prepare(const Config& config) {
 std::vector<double> run(const Prepared& prepared, std::size_t wanted) {
   std::vector<double> seconds;
   while (seconds.size() < wanted) {
-    const Finished run = execute(prepared.command);
-    if (!run.failure.empty()) throw Error("the command " + run.failure);
+    const auto start = std::chrono::steady_clock::now();
+    // The shell gets the user's command unchanged.
+    const base::Output output = base::run_and_capture({"/bin/sh", "-c", prepared.command});
+    const double taken = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (!output.end.succeeded()) throw Error(cat("the command ", to_string(output.end)));
     if (!prepared.pattern) {
-      seconds.push_back(run.seconds);
+      seconds.push_back(taken);
       continue;
     }
-    const std::vector<double> times = printed_times(run.printed, *prepared.pattern, prepared.scale);
+    const std::vector<double> times = printed_times(output.out, *prepared.pattern, prepared.scale);
     if (times.empty()) throw Error("the command printed nothing that fits the pattern");
     seconds.insert(seconds.end(), times.begin(), times.end());
   }

@@ -50,20 +50,19 @@ std::string unsupported_text(const lab::UnsupportedExperiment& each) {
   return cat(base::printable(documents::config_label(each.config)), ": ", base::printable(each.reason), "\n");
 }
 
-int list(const lab::StudyPlan& plan, const std::vector<documents::Experiment>& experiments) {
-  for (const documents::Experiment& e : experiments)
+int list(const PlanFile& plan) {
+  for (const documents::Experiment& e : plan.experiments)
     std::cout << e.key << "  " << base::printable(documents::config_label(e.config)) << '\n';
   for (const lab::UnsupportedExperiment& u : plan.unsupported) std::cout << "unsupported  " << unsupported_text(u);
-  std::cout << experiments.size() << " experiments, " << plan.unsupported.size() << " unsupported\n";
+  std::cout << plan.experiments.size() << " experiments, " << plan.unsupported.size() << " unsupported\n";
   return kDone;
 }
 
-PlanFile plan_to_run(const Arguments& arguments, const lab::StudyPlan& plan,
-                     std::vector<documents::Experiment> experiments) {
+// Prints what does not run. Throws Error if nothing is left.
+void require_experiments(const PlanFile& plan) {
   for (const lab::UnsupportedExperiment& u : plan.unsupported)
     std::cerr << "pagoda-bench: not run: " << unsupported_text(u);
-  if (experiments.empty()) throw Error("there is nothing to run; --list says what was asked for");
-  return lab::plan_file(arguments.study, plan, std::move(experiments));
+  if (plan.experiments.empty()) throw Error("there is nothing to run; --list says what was asked for");
 }
 
 std::set<std::string> retry_of(const Arguments& arguments) { return {arguments.retry.begin(), arguments.retry.end()}; }
@@ -103,28 +102,17 @@ int run_plan(const PlanFile& plan, const Arguments& arguments) {
   return arguments.strict && status.ok < status.total ? kPartial : kDone;
 }
 
-// The experiments of the command line, in the order in which they run.
-std::vector<documents::Experiment> experiments_of(const Arguments& arguments, lab::StudyPlan& plan) {
-  plan = lab::expand(arguments.study);
-  lab::select_experiments(plan, arguments.selection);
-  return lab::run_order(plan, arguments.study);
-}
-
 int run_command(const Arguments& arguments) {
-  lab::StudyPlan plan;
-  std::vector<documents::Experiment> experiments = experiments_of(arguments, plan);
-  if (arguments.list) return list(plan, experiments);
-  if (arguments.dry_run) {
-    if (!arguments.folder.empty() && arguments.resume) {
-      const std::set<std::string> done = recorded_keys(arguments.folder, retry_of(arguments));
-      std::erase_if(experiments, [&](const documents::Experiment& e) { return done.contains(e.key); });
-    }
-    return list(plan, experiments);
+  PlanFile plan = lab::plan_file(arguments.study, arguments.selection);
+  if (arguments.dry_run && !arguments.folder.empty() && arguments.resume) {
+    const std::set<std::string> done = recorded_keys(arguments.folder, retry_of(arguments));
+    std::erase_if(plan.experiments, [&](const documents::Experiment& e) { return done.contains(e.key); });
   }
-  const PlanFile file = plan_to_run(arguments, plan, std::move(experiments));
+  if (arguments.list || arguments.dry_run) return list(plan);
+  require_experiments(plan);
   std::filesystem::create_directories(arguments.folder);
-  base::write_file(arguments.folder + "/plan.json", write_plan(file));
-  return run_plan(file, arguments);
+  base::write_file(arguments.folder + "/plan.json", write_plan(plan));
+  return run_plan(plan, arguments);
 }
 
 int resume_command(const Arguments& arguments) { return run_plan(lab::load_plan(arguments.folder), arguments); }
@@ -190,10 +178,9 @@ int task_command(const Arguments& arguments) {
 }
 
 int submit_command(const Arguments& arguments) {
-  lab::StudyPlan plan;
-  std::vector<documents::Experiment> experiments = experiments_of(arguments, plan);
-  if (arguments.list) return list(plan, experiments);
-  const PlanFile file = plan_to_run(arguments, plan, std::move(experiments));
+  const PlanFile plan = lab::plan_file(arguments.study, arguments.selection);
+  if (arguments.list) return list(plan);
+  require_experiments(plan);
   const std::string folder =
       std::filesystem::absolute(arguments.folder.empty() ? "." : arguments.folder).lexically_normal().string();
   SlurmOptions options = arguments.slurm;
@@ -207,14 +194,14 @@ int submit_command(const Arguments& arguments) {
     options.task_options.insert(options.task_options.end(), {"--retry", status});
   const std::set<std::string> recorded = recorded_keys(folder, retry_of(arguments));
   std::vector<std::int64_t> left;
-  for (std::size_t i = 0; i < file.experiments.size(); ++i)
-    if (!recorded.contains(file.experiments[i].key)) left.push_back(static_cast<std::int64_t>(i));
+  for (std::size_t i = 0; i < plan.experiments.size(); ++i)
+    if (!recorded.contains(plan.experiments[i].key)) left.push_back(static_cast<std::int64_t>(i));
   if (arguments.dry_run) {
     for (const SlurmArray& array : split_arrays(left, max_array_size()))
-      std::cout << array_script(array, file, folder, options);
+      std::cout << array_script(array, plan, folder, options);
     return kDone;
   }
-  const std::vector<SlurmArray> arrays = submit(file, left, folder, options);
+  const std::vector<SlurmArray> arrays = submit(plan, left, folder, options);
   if (arrays.empty()) std::cout << "nothing to submit: every experiment has its record or is queued\n";
   for (const SlurmArray& array : arrays)
     std::cout << "job " << array.job << ": " << array.tasks.size() << " experiments\n";

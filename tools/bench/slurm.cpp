@@ -102,10 +102,6 @@ void arrays_members(A& a, typename A::template Ref<std::vector<SlurmArray>> x) {
   });
 }
 
-void write_submission(const std::string& folder, const std::vector<SlurmArray>& arrays) {
-  base::write_file(folder + "/slurm.json", members::write(kSchema, arrays, arrays_members<members::Writer>));
-}
-
 // Whether sbatch's message means that Slurm cannot be reached.
 bool is_absence(const std::string& words) {
   constexpr const char* kSigns[] = {"contact slurm controller", "configuration source", "authentication error", "Munge",
@@ -298,7 +294,7 @@ std::vector<SlurmArray> submit(const PlanFile& plan, const std::vector<std::int6
     base::write_file(script, array_script(array, plan, folder, options));
     array.job = sbatch(script);
     known.push_back(array);
-    write_submission(folder, known);
+    base::write_file(folder + "/slurm.json", members::write(kSchema, known, arrays_members<members::Writer>));
   }
   return arrays;
 }

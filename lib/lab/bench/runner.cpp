@@ -78,19 +78,19 @@ PlanFile load_plan(const std::string& folder) {
   return plan;
 }
 
-PlanFile plan_file(const Study& study, const StudyPlan& plan, std::vector<documents::Experiment> experiments) {
+PlanFile plan_file(const Study& study, const StudySelection& selection) {
+  StudyPlan plan = expand(study);
+  select_experiments(plan, selection);
   return {.name = study.name,
-          .experiments = std::move(experiments),
-          .unsupported = plan.unsupported,
+          .experiments = run_order(plan, study),
+          .unsupported = std::move(plan.unsupported),
           .limits = study.limits,
           .backends = study.backends};
 }
 
 StudyRun run_study(const Study& study, const StudyRunOptions& options) {
   refuse_unresolved(study);
-  StudyPlan plan = expand(study);
-  select_experiments(plan, options.selection);
-  const PlanFile file = plan_file(study, plan, run_order(plan, study));
+  const PlanFile file = plan_file(study, options.selection);
   StudyRun run{.results = {}, .unsupported = file.unsupported};
   if (file.experiments.empty()) return run;
   std::filesystem::create_directories(options.folder);

@@ -98,11 +98,6 @@ std::string read_layer(const Node& node, const Analysis& analysis, ConvLayer& la
   return {};
 }
 
-bool is_convolution(const Node& node) {
-  static constexpr std::string_view kTypes[] = {"Conv", "FusedConv", "ConvInteger", "QLinearConv", "NhwcConv"};
-  return std::ranges::find(kTypes, node.op_type.view()) != std::end(kTypes);
-}
-
 }  // namespace
 
 std::int64_t ConvLayer::in_elements() const { return batch * in_channels * product(in); }
@@ -137,12 +132,13 @@ Sizes input_sizes(const base::Setting& size) {
 
 LayerList conv_layers(Model model, const LayerOptions& options) {
   if (!options.input_size.empty()) resize_input(model, options.input_size);
+  constexpr std::string_view kTypes[] = {"Conv", "FusedConv", "ConvInteger", "QLinearConv", "NhwcConv"};
   const Analysis analysis = analyze(model, {.batch = options.batch});
   LayerList result;
   for (const NodeReport& row : analysis.nodes) {
     const Graph& graph = model.graphs[static_cast<std::size_t>(row.graph)];
     const Node& node = graph.nodes[static_cast<std::size_t>(row.node)];
-    if (!is_convolution(node)) continue;
+    if (std::ranges::find(kTypes, node.op_type.view()) == std::end(kTypes)) continue;
     ConvLayer layer{.name = pagoda::display_name(graph, node)};
     const std::string reason = row.graph == 0 ? read_layer(node, analysis, layer) : "inside a body or a function";
     if (reason.empty())

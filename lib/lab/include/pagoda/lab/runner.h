@@ -37,8 +37,8 @@ struct PlanFile {
 std::string write_plan(const PlanFile& plan);
 // Throws Error.
 PlanFile load_plan(const std::string& folder);
-// The plan file of a study that is already expanded and ordered.
-PlanFile plan_file(const Study& study, const StudyPlan& plan, std::vector<documents::Experiment> experiments);
+// The plan file of a study: expanded, selected and ordered. Throws Error.
+PlanFile plan_file(const Study& study, const StudySelection& selection = {});
 
 struct StudyRunOptions {
   std::string folder;        // folder of results; created if missing
