@@ -14,12 +14,16 @@ namespace pagoda::lab {
 namespace {
 
 using Eigen::Index;
-using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
+struct Column {
+  std::string feature;
+  VectorXd values;  // by model
+};
+
 struct Data {
-  std::vector<std::string> models, features;
-  MatrixXd x;  // one row per model
+  std::vector<std::string> models;
+  std::vector<Column> columns;
   VectorXd y;  // logarithm of the quantity
 };
 
@@ -53,22 +57,17 @@ Data data_of(const std::map<std::string, double>& values, const ModelFeatures& f
   }
   if (data.models.size() < 4)
     throw Error(cat("explaining needs 4 models with a structure; found ", data.models.size()));
-  data.y.resize(static_cast<Index>(rows.size()));
-  for (std::size_t i = 0; i < rows.size(); ++i) data.y[static_cast<Index>(i)] = std::log(values.at(data.models[i]));
-  std::vector<VectorXd> columns;
+  const auto count = static_cast<Index>(rows.size());
+  data.y.resize(count);
+  for (Index i = 0; i < count; ++i) data.y[i] = std::log(values.at(data.models[static_cast<std::size_t>(i)]));
   for (std::size_t f = 0; f < rows.front()->size(); ++f) {
-    VectorXd column(static_cast<Index>(rows.size()));
-    bool complete = true;
-    for (std::size_t i = 0; i < rows.size() && complete; ++i) {
-      complete = f < rows[i]->size() && (*rows[i])[f].value.has_value();
-      if (complete) column[static_cast<Index>(i)] = *(*rows[i])[f].value;
-    }
-    if (!complete || column.maxCoeff() <= column.minCoeff()) continue;
-    data.features.push_back((*rows.front())[f].name);
-    columns.push_back(std::move(column));
+    Column column{(*rows.front())[f].name, VectorXd(count)};
+    const bool is_complete = std::ranges::all_of(
+        rows, [&](const std::vector<Feature>* row) { return f < row->size() && (*row)[f].value.has_value(); });
+    for (Index i = 0; is_complete && i < count; ++i) column.values[i] = *(*rows[static_cast<std::size_t>(i)])[f].value;
+    if (is_complete && !(column.values.maxCoeff() <= column.values.minCoeff()))
+      data.columns.push_back(std::move(column));
   }
-  data.x.resize(data.y.size(), static_cast<Index>(columns.size()));
-  for (std::size_t f = 0; f < columns.size(); ++f) data.x.col(static_cast<Index>(f)) = columns[f];
   return data;
 }
 
@@ -84,7 +83,7 @@ double correlation(const VectorXd& a, const VectorXd& b) {
 }
 
 struct Split {
-  Index feature = -1;
+  const Column* column = nullptr;  // null: none
   double threshold = 0, gain = 0;  // gain: reduction of the sum of squares
 };
 
@@ -92,20 +91,20 @@ struct Split {
 Split best_split(const Data& data, const std::vector<Index>& rows, std::size_t smallest_leaf) {
   Split best;
   const double before = squares(data.y, rows);
-  for (Index f = 0; f < data.x.cols(); ++f) {
+  for (const Column& column : data.columns) {
     std::vector<Index> order = rows;
-    std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return data.x(a, f) < data.x(b, f); });
+    std::ranges::stable_sort(order, {}, [&](Index row) { return column.values[row]; });
     double total = 0, left = 0;
     for (const Index row : order) total += data.y[row];
     for (std::size_t i = 1; i < order.size(); ++i) {
       left += data.y[order[i - 1]];
       if (i < smallest_leaf || order.size() - i < smallest_leaf) continue;
-      const double low = data.x(order[i - 1], f), high = data.x(order[i], f);
+      const double low = column.values[order[i - 1]], high = column.values[order[i]];
       if (low >= high) continue;
       // Σ(y−ȳ)² falls by n·m/(n+m)·(ȳ_left − ȳ_right)².
       const double n = static_cast<double>(i), m = static_cast<double>(order.size() - i);
       const double apart = left / n - (total - left) / m, gain = n * m / (n + m) * apart * apart;
-      if (gain > best.gain * (1 + 1e-9) && gain > 1e-12 * (1 + before)) best = {f, (low + high) / 2, gain};
+      if (gain > best.gain * (1 + 1e-9) && gain > 1e-12 * (1 + before)) best = {&column, (low + high) / 2, gain};
     }
   }
   return best;
@@ -118,13 +117,13 @@ std::size_t grow(const Data& data, const std::vector<Index>& rows, std::size_t d
   tree[place].count = rows.size();
   tree[place].mean = std::exp(mean_of(data.y, rows));
   const Split split = depth < options.depth ? best_split(data, rows, options.smallest_leaf) : Split{};
-  if (split.feature < 0) {
+  if (!split.column) {
     for (const Index row : rows) tree[place].models.push_back(data.models[static_cast<std::size_t>(row)]);
     return place;
   }
   std::vector<Index> left, right;
-  for (const Index row : rows) (data.x(row, split.feature) <= split.threshold ? left : right).push_back(row);
-  tree[place].feature = data.features[static_cast<std::size_t>(split.feature)];
+  for (const Index row : rows) (split.column->values[row] <= split.threshold ? left : right).push_back(row);
+  tree[place].feature = split.column->feature;
   tree[place].threshold = split.threshold;
   tree[place].explained = total > 0 ? split.gain / total : 0;
   const std::size_t l = grow(data, left, depth + 1, total, options, tree);
@@ -137,8 +136,8 @@ std::size_t grow(const Data& data, const std::vector<Index>& rows, std::size_t d
 double predicted(const Data& data, const std::vector<TreeNode>& tree, Index row) {
   std::size_t at = 0;
   while (!tree[at].feature.empty()) {
-    const auto f = std::ranges::find(data.features, tree[at].feature) - data.features.begin();
-    at = data.x(row, f) <= tree[at].threshold ? tree[at].left : tree[at].right;
+    const auto column = std::ranges::find(data.columns, tree[at].feature, &Column::feature);
+    at = column->values[row] <= tree[at].threshold ? tree[at].left : tree[at].right;
   }
   return std::log(tree[at].mean);
 }
@@ -168,10 +167,10 @@ Explanation explain(const std::string& quantity, const std::map<std::string, dou
   for (const std::string& model : data.models) result.ranks.emplace_back(model, values.at(model));
   std::ranges::stable_sort(result.ranks, {}, &std::pair<std::string, double>::second);
   const VectorXd order = ranks(data.y);
-  for (Index f = 0; f < data.x.cols(); ++f) {
-    const double linear = correlation(data.x.col(f), data.y);
-    result.correlations.push_back({data.features[static_cast<std::size_t>(f)], data.models.size(),
-                                   correlation(ranks(data.x.col(f)), order), linear, linear * linear});
+  for (const Column& column : data.columns) {
+    const double linear = correlation(column.values, data.y);
+    result.correlations.push_back(
+        {column.feature, data.models.size(), correlation(ranks(column.values), order), linear, linear * linear});
   }
   std::ranges::stable_sort(result.correlations, std::greater(), [](const Correlation& c) { return std::abs(c.rank); });
   std::vector<Index> all(data.models.size());
