@@ -50,11 +50,11 @@ CudaDriver open_driver(const std::string& name) {
 
 }  // namespace
 
-// Throws after a failed call.
-void Gpu::check(int result, const std::string& call) {
+void Gpu::check(int result, std::string_view function) {
   if (result == 0) return;
+  if (function.ends_with("_v2")) function.remove_suffix(3);
   const std::string message =
-      cat(running_, running_.empty() ? "" : ": ", call, ": ", api_.text(result), " (", result, ")");
+      cat(running_, running_.empty() ? "" : ": ", function, ": ", api_.text(result), " (", result, ")");
   if (std::find(std::begin(kFatal), std::end(kFatal), result) == std::end(kFatal)) throw GpuError(message);
   lost_ = true;
   throw DeviceLost(message);
@@ -65,7 +65,7 @@ void Gpu::wait(CudaHandle event) {
   const auto begin = std::chrono::steady_clock::now();
   for (;;) {
     const int result = api_.query_event(event);
-    if (result != kNotReady) return check(result, "cuEventQuery");
+    if (result != kNotReady) return check(result, api_.query_event.name);
     const auto waited = std::chrono::steady_clock::now() - begin;
     if (waited > kLongestWait) {
       lost_ = true;
@@ -82,7 +82,7 @@ int Gpu::attribute(int which) const {
 
 std::pair<std::size_t, std::size_t> Gpu::memory() {
   std::size_t available = 0, total = 0;
-  check(api_.memory_info(&available, &total), "cuMemGetInfo");
+  call(api_.memory_info, &available, &total);
   return {available, total};
 }
 
@@ -96,11 +96,11 @@ CudaHandle Gpu::function(const std::string& kernel) {
 Gpu::Gpu(int index, const std::string& library) : api_(open_driver(library)) {
   if (const int result = api_.init(0); result != 0) throw GpuError("cuInit: " + cuda_problem(result));
   int count = 0;
-  check(api_.device_count(&count), "cuDeviceGetCount");
+  call(api_.device_count, &count);
   if (index < 0 || index >= count) throw GpuError(cat("no GPU ", index, ": the driver has ", count));
-  check(api_.device(&device_, index), "cuDeviceGet");
+  call(api_.device, &device_, index);
   char name[256] = {};
-  check(api_.device_name(name, sizeof name - 1, device_), "cuDeviceGetName");
+  call(api_.device_name, name, sizeof name - 1, device_);
   attributes_ = {.name = name,
                  .major = attribute(kMajor),
                  .minor = attribute(kMinor),
@@ -109,10 +109,10 @@ Gpu::Gpu(int index, const std::string& library) : api_(open_driver(library)) {
                  .memory_clock_hz = 1e3 * attribute(kMemoryClockRate),
                  .memory_bus_bits = attribute(kBusWidth),
                  .l2_bytes = static_cast<double>(attribute(kL2Bytes))};
-  check(api_.retain_context(&context_, device_), "cuDevicePrimaryCtxRetain");
-  check(api_.set_context(context_), "cuCtxSetCurrent");
-  for (CudaHandle& stream : streams_) check(api_.create_stream(&stream, 1), "cuStreamCreate");  // 1: non-blocking
-  for (CudaHandle& event : events_) check(api_.create_event(&event, 0), "cuEventCreate");
+  call(api_.retain_context, &context_, device_);
+  call(api_.set_context, context_);
+  for (CudaHandle& stream : streams_) call(api_.create_stream, &stream, 1);  // 1: non-blocking
+  for (CudaHandle& event : events_) call(api_.create_event, &event, 0);
 }
 
 // Streams, events and modules are destroyed with the primary context.
@@ -122,13 +122,13 @@ Gpu::~Gpu() {
 
 std::string Gpu::pci_bus_id() {
   char text[64] = {};
-  check(api_.bus_id(text, sizeof text - 1, device_), "cuDeviceGetPCIBusId");
+  call(api_.bus_id, text, sizeof text - 1, device_);
   return text;
 }
 
 int Gpu::driver_version() {
   int version = 0;
-  check(api_.version(&version), "cuDriverGetVersion");
+  call(api_.version, &version);
   return version;
 }
 
@@ -144,7 +144,7 @@ void Gpu::load(std::span<const unsigned char> cubin) {
                        ") does not take the kernels (", result,
                        "); build with a CUDA toolkit that is not newer, or update the driver"),
                    kOldDriver);
-  check(result, "cuModuleLoadData");
+  check(result, api_.load_module.name);
   modules_.push_back(module);
 }
 
@@ -154,28 +154,26 @@ void Gpu::launch(const std::string& kernel, const Launch& launch, Arguments argu
   running_ = kernel;
   if (const auto set = shared_set_.find(found); set == shared_set_.end() || set->second != launch.shared_bytes) {
     if (launch.shared_bytes > 48 * 1024)
-      check(api_.set_function_attribute(found, kMaxDynamicShared, static_cast<int>(launch.shared_bytes)),
-            "cuFuncSetAttribute");
+      call(api_.set_function_attribute, found, kMaxDynamicShared, static_cast<int>(launch.shared_bytes));
     // If no shared memory is requested, use all of L1 as cache.
-    check(api_.set_function_attribute(found, kSharedCarveout, launch.shared_bytes > 0 ? 100 : 0), "cuFuncSetAttribute");
+    call(api_.set_function_attribute, found, kSharedCarveout, launch.shared_bytes > 0 ? 100 : 0);
     shared_set_[found] = launch.shared_bytes;
   }
   std::vector<void*> pointers = arguments.pointers();
   for (unsigned i = 0; i < launch.repeats; ++i)
-    check(api_.launch(found, launch.blocks, 1, 1, launch.threads, 1, 1, launch.shared_bytes, streams_[0],
-                      pointers.data(), nullptr),
-          "cuLaunchKernel");
+    call(api_.launch, found, launch.blocks, 1, 1, launch.threads, 1, 1, launch.shared_bytes, streams_[0],
+         pointers.data(), nullptr);
 }
 
 double Gpu::time_work(const std::function<void(CudaHandle)>& enqueue, const std::string& what) {
-  check(api_.record_event(events_[0], streams_[0]), "cuEventRecord");
+  call(api_.record_event, events_[0], streams_[0]);
   running_ = what;
   enqueue(streams_[0]);
-  check(api_.record_event(events_[1], streams_[0]), "cuEventRecord");
+  call(api_.record_event, events_[1], streams_[0]);
   wait(events_[1]);
   running_.clear();
   float milliseconds = 0;
-  check(api_.elapsed(&milliseconds, events_[0], events_[1]), "cuEventElapsedTime");
+  call(api_.elapsed, &milliseconds, events_[0], events_[1]);
   return 1e-3 * static_cast<double>(milliseconds);
 }
 
@@ -185,34 +183,32 @@ double Gpu::time(const std::string& kernel, const Launch& how, Arguments argumen
 
 // Also waits for an event first, so that a hang is detected.
 void Gpu::synchronize() {
-  check(api_.record_event(events_[1], streams_[0]), "cuEventRecord");
+  call(api_.record_event, events_[1], streams_[0]);
   wait(events_[1]);
-  check(api_.synchronize(), "cuCtxSynchronize");
+  call(api_.synchronize);
   running_.clear();
 }
 
 DevicePointer Gpu::allocate(std::size_t bytes) {
   DevicePointer pointer = 0;
-  check(api_.allocate(&pointer, bytes), "cuMemAlloc");
+  call(api_.allocate, &pointer, bytes);
   return pointer;
 }
 void Gpu::release(DevicePointer pointer) {
   if (pointer && !lost_) api_.release(pointer);
 }
 void Gpu::fill(DevicePointer pointer, std::uint32_t word, std::size_t words) {
-  check(api_.fill(pointer, word, words), "cuMemsetD32");
+  call(api_.fill, pointer, word, words);
   synchronize();
 }
 void Gpu::write(DevicePointer to, const void* from, std::size_t bytes) {
-  check(api_.to_device(to, from, bytes), "cuMemcpyHtoD");
+  call(api_.to_device, to, from, bytes);
   synchronize();  // the call returns when host memory can be reused, possibly before the device's is written
 }
-void Gpu::read(void* to, DevicePointer from, std::size_t bytes) {
-  check(api_.to_host(to, from, bytes), "cuMemcpyDtoH");
-}
+void Gpu::read(void* to, DevicePointer from, std::size_t bytes) { call(api_.to_host, to, from, bytes); }
 void* Gpu::allocate_host(std::size_t bytes) {
   void* pointer = nullptr;
-  check(api_.allocate_host(&pointer, bytes, 0), "cuMemHostAlloc");
+  call(api_.allocate_host, &pointer, bytes, 0);
   return pointer;
 }
 void Gpu::release_host(void* pointer) {
@@ -223,12 +219,12 @@ double Gpu::time_copies(DevicePointer to_device, const void* from_host, void* to
                         std::size_t bytes) {
   return time_work(
       [&](CudaHandle stream) {
-        check(api_.wait_event(streams_[1], events_[0], 0), "cuStreamWaitEvent");
-        if (from_host) check(api_.to_device_async(to_device, from_host, bytes, stream), "cuMemcpyHtoDAsync");
+        call(api_.wait_event, streams_[1], events_[0], 0);
+        if (from_host) call(api_.to_device_async, to_device, from_host, bytes, stream);
         if (!to_host) return;
-        check(api_.to_host_async(to_host, from_device, bytes, streams_[1]), "cuMemcpyDtoHAsync");
-        check(api_.record_event(events_[2], streams_[1]), "cuEventRecord");
-        check(api_.wait_event(stream, events_[2], 0), "cuStreamWaitEvent");
+        call(api_.to_host_async, to_host, from_device, bytes, streams_[1]);
+        call(api_.record_event, events_[2], streams_[1]);
+        call(api_.wait_event, stream, events_[2], 0);
       },
       "");
 }
@@ -236,8 +232,7 @@ double Gpu::time_copies(DevicePointer to_device, const void* from_host, void* to
 double Gpu::time_copies_on_device(DevicePointer to, DevicePointer from, std::size_t bytes, unsigned repeats) {
   return time_work(
       [&](CudaHandle stream) {
-        for (unsigned i = 0; i < repeats; ++i)
-          check(api_.on_device_async(to, from, bytes, stream), "cuMemcpyDtoDAsync");
+        for (unsigned i = 0; i < repeats; ++i) call(api_.on_device_async, to, from, bytes, stream);
       },
       "cuMemcpyDtoDAsync");
 }

@@ -7,6 +7,8 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -109,7 +111,11 @@ class Gpu {
   double time_copies_on_device(DevicePointer to, DevicePointer from, std::size_t bytes, unsigned repeats);
 
  private:
-  void check(int result, const std::string& call);
+  void check(int result, std::string_view function);  // throws after a failed call
+  template <typename... Parameters>
+  void call(const CudaFunction<Parameters...>& function, std::type_identity_t<Parameters>... arguments) {
+    check(function(arguments...), function.name);
+  }
   void wait(CudaHandle event);
   int attribute(int which) const;
   std::pair<std::size_t, std::size_t> memory();  // free, all

@@ -108,8 +108,8 @@ struct GpuGemm::State {
   std::vector<Proposal> proposals;
   GpuBuffer a, b, c, workspace;
 
-  template <typename... Parameters, typename... Arguments>
-  void call(const CudaFunction<Parameters...>& function, Arguments... arguments) const {
+  template <typename... Parameters>
+  void call(const CudaFunction<Parameters...>& function, std::type_identity_t<Parameters>... arguments) const {
     if (const int status = function(arguments...); status != 0) throw GpuError(cat(function.name, ": status ", status));
   }
 };
