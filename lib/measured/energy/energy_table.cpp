@@ -89,21 +89,14 @@ std::string label_of(const base::Settings& config) {
   return (label.empty() ? "run" : label) + sizes;
 }
 
-// Why a run cannot be fitted; empty if it can.
-std::string problem_of(const EnergyRun& run) {
-  const auto is_positive = [](double value) { return std::isfinite(value) && value > 0; };
-  if (!is_positive(run.seconds)) return "no time";
-  if (!is_positive(run.joules)) return "no joules";
-  if (!is_positive(run.flops)) return "no FLOPs";
-  return is_positive(run.bytes) ? "" : "no bytes";
-}
-
+// Adds a run, or why it cannot be fitted.
 void add(EnergyTable& table, EnergyRun run) {
-  const std::string problem = problem_of(run);
-  if (problem.empty())
-    table.rows.push_back(std::move(run));
-  else
-    table.left_out.push_back(run.label + ": " + problem);
+  for (const auto& [value, missing] : {std::pair{run.seconds, ": no time"},
+                                       {run.joules, ": no joules"},
+                                       {run.flops, ": no FLOPs"},
+                                       {run.bytes, ": no bytes"}})
+    if (!std::isfinite(value) || !(value > 0)) return table.left_out.push_back(run.label + missing);
+  table.rows.push_back(std::move(run));
 }
 
 void add_kernel(EnergyTable& table, const documents::MeasuredKernel& kernel) {

@@ -68,7 +68,7 @@ class NcuTable {
       if (name.find("Push/Pop_Range") != std::string::npos || name == "NVTX Range" ||
           name.find("Start/Stop_Range") != std::string::npos)
         nvtx_.push_back(i);
-      if (is_used(name)) metrics_.push_back(i);
+      if (is_used_metric(name, chip_)) metrics_.push_back(i);
     }
   }
 
@@ -85,9 +85,6 @@ class NcuTable {
   const std::set<std::string>& unread() const { return unread_; }
 
  private:
-  bool is_used(const std::string& metric) const {
-    return chip_ ? is_used_metric(metric, *chip_) : is_used_metric(metric);
-  }
   const std::string& cell(std::string_view name) const { return table_.cell(table_.find({name})); }
 
   Launch describe() const {
@@ -116,7 +113,7 @@ class NcuTable {
     const auto [found, is_new] = by_id_.try_emplace(cat(cell("Process ID"), "\n", cell("ID")), launches_.size());
     if (is_new) launches_.push_back(describe());
     const std::string& metric = cell("Metric Name");
-    if (is_used(metric)) put(launches_[found->second], metric, cell("Metric Unit"), cell("Metric Value"));
+    if (is_used_metric(metric, chip_)) put(launches_[found->second], metric, cell("Metric Unit"), cell("Metric Value"));
   }
 
   void put(Launch& launch, const std::string& metric, const std::string& unit, const std::string& printed) {
@@ -143,7 +140,7 @@ class NcuTable {
 
 // If a kernel's name indicates tensor cores but no metric counts them, marks its sum of operations as unknown.
 LaunchSample sample_of_launch(const Launch& launch, const documents::ChipMetrics* chip) {
-  LaunchSample sample = chip ? sample_of(launch.counters, *chip) : sample_of(launch.counters);
+  LaunchSample sample = sample_of(launch.counters, chip);
   const bool has_tensor =
       std::any_of(sample.flops.begin(), sample.flops.end(), [](const auto& f) { return f.first.ends_with(".tensor"); });
   if (!has_tensor && !sample.flops.empty() && is_tensor_kernel(launch.kernel.name))

@@ -224,9 +224,7 @@ void add_bytes(const Metrics& metrics, documents::LevelBytes& bytes) {
   bytes.dram = bytes.all_dram();
 }
 
-}  // namespace
-
-bool is_used_metric(std::string_view metric) {
+bool is_common_metric(std::string_view metric) {
   if (metric == kClock || metric == kSmClock || std::find(kTimes.begin(), kTimes.end(), metric) != kTimes.end())
     return true;
   if (metric.find("__sass_thread_inst_executed_op_") != std::string_view::npos)
@@ -240,6 +238,8 @@ bool is_used_metric(std::string_view metric) {
     return suffix == kSum || suffix == kPerSecond;
   });
 }
+
+}  // namespace
 
 bool is_tensor_kernel(std::string_view name) {
   // Names that CUTLASS, cuBLAS and cuDNN use for instruction shapes ("s16816gemm", "h884cudnn") and warp groups.
@@ -269,9 +269,10 @@ std::optional<double> unit_scale(std::string_view unit) {
   return std::nullopt;
 }
 
-bool is_used_metric(std::string_view metric, const documents::ChipMetrics& chip) {
-  if (is_used_metric(metric)) return true;
-  for (const documents::MetricQuantity& quantity : chip.quantities) {
+bool is_used_metric(std::string_view metric, const documents::ChipMetrics* chip) {
+  if (is_common_metric(metric)) return true;
+  if (chip == nullptr) return false;
+  for (const documents::MetricQuantity& quantity : chip->quantities) {
     if (!quantity.is_amount()) continue;
     for (const documents::MetricFormula& formula : quantity.formulas)
       for (const documents::MetricTerm& term : formula.terms)
@@ -291,25 +292,21 @@ LaunchSample sample_of_amounts(const std::map<std::string, double>& amounts, con
   return sample;
 }
 
-LaunchSample sample_of(const std::map<std::string, double>& metrics, const documents::ChipMetrics& chip) {
-  LaunchSample sample = sample_of_amounts(documents::evaluate_metrics(chip, metrics), chip);
+LaunchSample sample_of(const std::map<std::string, double>& metrics, const documents::ChipMetrics* chip) {
   // Weights convert CUPTI's units to SI; ncu's base units, converted on reading, differ only for time.
-  sample.seconds = seconds(metrics);
+  LaunchSample common{seconds(metrics)};
+  add_scalars(metrics, common);
+  add_tensor_cores(metrics, common);
+  mark_unknown_tensor(metrics, common);
+  add_bytes(metrics, common.bytes);
+  if (chip == nullptr) return common;
+  LaunchSample sample = sample_of_amounts(documents::evaluate_metrics(*chip, metrics), *chip);
+  sample.seconds = common.seconds;
   if (std::none_of(sample.flops.begin(), sample.flops.end(), [](const auto& each) { return each.second.has_value(); }))
     sample.flops.clear();
   // The catalogue's formulas do not include the rates of ncu's sections.
-  for (const auto& [precision, flops] : sample_of(metrics).flops)
+  for (const auto& [precision, flops] : common.flops)
     if (auto& known = sample.flops[precision]; !known) known = flops;
-  return sample;
-}
-
-LaunchSample sample_of(const std::map<std::string, double>& metrics) {
-  LaunchSample sample;
-  sample.seconds = seconds(metrics);
-  add_scalars(metrics, sample);
-  add_tensor_cores(metrics, sample);
-  mark_unknown_tensor(metrics, sample);
-  add_bytes(metrics, sample.bytes);
   return sample;
 }
 

@@ -15,20 +15,16 @@
 
 namespace pagoda::measured::import {
 
-// Whether the value of this metric is used; other metrics need not be read.
-bool is_used_metric(std::string_view metric);
+// Whether the value of this metric is used; other metrics need not be read. `chip`: null if it is not known.
+bool is_used_metric(std::string_view metric, const documents::ChipMetrics* chip);
 
 // The factor that converts a printed value to SI units: 1e-6 for "us", 1e9 for "Gbyte", 1 for counts. Empty: unknown
 // unit.
 std::optional<double> unit_scale(std::string_view unit);
 
-// `metrics`: by name, in SI units. Values that no metric measures are absent from the sample.
-LaunchSample sample_of(const std::map<std::string, double>& metrics);
-
-// The same with the chip's formulas: also uses the metrics in these formulas. A precision that the chip can count but
-// `metrics` do not give has no value.
-bool is_used_metric(std::string_view metric, const documents::ChipMetrics& chip);
-LaunchSample sample_of(const std::map<std::string, double>& metrics, const documents::ChipMetrics& chip);
+// `metrics`: by name, in SI units. Values that no metric measures are absent from the sample. With a chip, also by its
+// formulas: a precision that the chip can count but `metrics` do not give has no value.
+LaunchSample sample_of(const std::map<std::string, double>& metrics, const documents::ChipMetrics* chip = nullptr);
 
 // `amounts`: by quantity of the catalogue.
 LaunchSample sample_of_amounts(const std::map<std::string, double>& amounts, const documents::ChipMetrics& chip);

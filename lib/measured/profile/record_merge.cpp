@@ -13,6 +13,8 @@
 namespace pagoda::measured::profile {
 namespace {
 
+using import::add_missing, import::LaunchSample;
+
 struct Counted {
   const ProcessRecord* process = nullptr;
   const RecordedLaunch* launch = nullptr;
@@ -75,12 +77,11 @@ documents::MeasuredKernel described(const Counted& counted) {
   return kernel;
 }
 
-import::LaunchSample sample_of(const documents::ChipMetrics* chip, const std::map<std::string, double>& values,
-                               bool is_known){
-    if (!is_known) return chip == nullptr ? import::LaunchSample() : import::sample_of_amounts({}, *chip);
-if (chip == nullptr) return {documents::amount(values, "seconds")};
-return import::sample_of_amounts(documents::evaluate_metrics(*chip, values), *chip);
-}  // namespace
+LaunchSample sample_of(const documents::ChipMetrics* chip, const std::map<std::string, double>& values, bool is_known) {
+  if (!is_known) return chip == nullptr ? LaunchSample() : import::sample_of_amounts({}, *chip);
+  if (chip == nullptr) return {documents::amount(values, "seconds")};
+  return import::sample_of_amounts(documents::evaluate_metrics(*chip, values), *chip);
+}
 
 // Adds a whole run: one turn of each group. Adds the keys of launches that the turns do not have alike to `differing`;
 // their numbers are unknown.
@@ -194,20 +195,16 @@ documents::Measured merged(const std::vector<RecordedRun>& runs, const documents
   if (chip != nullptr) add_uncounted(runs, *chip, measured.missing);
   for (const documents::MeasuredDevice& device : measured.devices)
     if (chip != nullptr && device.peaks.empty())
-      import::add_missing(measured,
-                          {{ "devices.peaks",
-                             cat("CUPTI gave none for ", device.name, ", where nothing was counted") }});
-  import::add_missing(measured, {{"seconds", "a whole run is not timed; the sum of its kernels' times is known"},
-                                 { "kernels.energy_joules",
-                                   "no counter of energy is fine enough for one kernel" }});
+      add_missing(measured,
+                  {{"devices.peaks", cat("CUPTI gave none for ", device.name, ", where nothing was counted")}});
+  add_missing(measured, {{"seconds", "a whole run is not timed; the sum of its kernels' times is known"},
+                         {"kernels.energy_joules", "no counter of energy is fine enough for one kernel"}});
   if (measured.runs.empty() && chip == nullptr)
-    import::add_missing(measured,
-                        {{ "energy",
-                           "the program's work took less than a second, or NVML has no energy counter" }});
+    add_missing(measured, {{"energy", "the program's work took less than a second, or NVML has no energy counter"}});
   return measured;
 }
 
-}  // namespace pagoda::measured::profile
+}  // namespace
 
 documents::Measured measured_of(const std::vector<RecordedRun>& runs, const documents::ChipMetrics& chip,
                                 const RecordOptions& options) {

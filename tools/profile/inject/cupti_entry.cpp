@@ -63,8 +63,7 @@ std::string kernel_name(const char* symbol) {
 class Energy {
  public:
   void begin(const std::string& bus) {
-    if (handle_ != nullptr || is_tried_) return;
-    is_tried_ = true;
+    if (library_) return;
     library_.emplace(settings().nvml);
     handle_ = library_->device(bus);
     joules_ = read();
@@ -82,7 +81,6 @@ class Energy {
   std::optional<double> read() const { return handle_ ? library_->joules(handle_) : std::nullopt; }
   std::optional<pagoda::tools::NvmlLibrary> library_;
   pagoda::tools::NvmlLibrary::Device handle_ = nullptr;
-  bool is_tried_ = false;
   std::optional<double> joules_;
   std::chrono::steady_clock::time_point begun_;
 };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "pagoda/base/cat.h"
+#include "pagoda/base/enum_names.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/record_line.h"
 
@@ -13,7 +14,7 @@ namespace {
 using base::escaped;
 using base::split_line;
 
-constexpr std::string_view kCollect[] = {"times", "launches", "ranges"};
+constexpr base::EnumNames<Collect::Ranges> kCollect("times", "launches", "ranges");
 
 // Members by key.
 constexpr std::pair<std::string_view, std::string Settings::*> kTexts[] = {
@@ -30,7 +31,7 @@ std::string write_settings(const Settings& settings) {
   for (const auto& [key, member] : kTexts) add(key, settings.*member);
   for (const auto& [key, member] : kFlags)
     if (settings.*member) add(key, "1");
-  add("collect", kCollect[static_cast<std::size_t>(settings.collect)]);
+  add("collect", kCollect[settings.collect]);
   add("batch", cat(settings.batch));
   add("skip", cat(settings.skip));
   if (settings.count) add("count", cat(*settings.count));
@@ -60,8 +61,7 @@ Settings parse_settings(std::string_view text) {
     if (key == "skip") settings.skip = number.value_or(0);
     if (key == "count") settings.count = number.value_or(0);
     if (key == "group") settings.groups[value].emplace_back(words.begin() + 2, words.end());
-    for (std::size_t i = 0; key == "collect" && i < std::size(kCollect); ++i)
-      if (value == kCollect[i]) settings.collect = static_cast<Collect>(i);
+    if (key == "collect") settings.collect = kCollect.value(value).value_or(settings.collect);
   }
   return settings;
 }
