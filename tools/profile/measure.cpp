@@ -18,7 +18,7 @@ namespace pagoda::measure {
 namespace {
 
 using documents::MetricMode;
-using tools::profile::ProbeFor;
+using namespace tools::profile;
 
 nvtxDomainHandle_t domain() {
   static const nvtxDomainHandle_t kDomain = nvtxDomainCreateA("pagoda");
@@ -50,20 +50,19 @@ Session::Session(const SessionOptions& options) : state_(std::make_unique<State>
     throw Error("session mode \"" + options.mode + "\": expected time, quick or exact");
   State& state = *state_;
   state.options = options;
-  if (std::getenv(tools::profile::kSettingsVariable) != nullptr) return;  // pagoda-profile runs this program
-  state.library = tools::profile::injected_library(options.library, PAGODA_BUILT_LIBRARY);
+  if (std::getenv(kSettingsVariable) != nullptr) return;  // pagoda-profile runs this program
+  state.library = injected_library(options.library, PAGODA_BUILT_LIBRARY);
   const bool is_time = options.mode == "time";
-  const tools::profile::Probe probed =
-      tools::profile::probe(is_time ? ProbeFor::Times : ProbeFor::Counters, state.library);
+  const Probe probed = probe(is_time ? ProbeFor::Times : ProbeFor::Counters, state.library);
   state.problem = probed.problem;
   if (!state.problem.empty()) return;
-  tools::profile::Settings settings;
-  settings.collect = is_time ? tools::profile::Collect::Times : tools::profile::Collect::Launches;
+  Settings settings;
+  settings.collect = is_time ? Collect::Times : Collect::Launches;
   settings.replay = options.mode == "exact";
   settings.kernel = options.kernel;
   settings.nvtx = options.nvtx;
   const MetricMode mode = settings.replay ? MetricMode::Exact : MetricMode::Quick;
-  for (const tools::profile::ProbedDevice& device : probed.devices) {
+  for (const ProbedDevice& device : probed.devices) {
     if (is_time) break;
     const documents::MetricPlan plan =
         documents::plan_metrics(documents::chip_metrics(device.chip), mode, options.precision);
@@ -76,7 +75,7 @@ Session::Session(const SessionOptions& options) : state_(std::make_unique<State>
     state.problem = error.what();
     return;
   }
-  state.environment = tools::profile::injection(state.library, settings);
+  state.environment = injection(state.library, settings);
   for (const auto& [name, value] : state.environment) setenv(name.c_str(), value.c_str(), 1);
 }
 
@@ -96,9 +95,9 @@ documents::Measured Session::finish() {
   // If the program used the driver or NVTX, the library is already loaded.
   if (void* const library = dlopen(state.library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD))
     if (const auto end = reinterpret_cast<void (*)()>(dlsym(library, "pagoda_finish"))) end();
-  const measured::profile::RecordedRun run = tools::profile::read_records(state.folder->path());
+  const measured::profile::RecordedRun run = read_records(state.folder->path());
   state.folder.reset();
-  documents::Measured measured = tools::profile::evaluated({run}, {state.options.mode, state.missing, std::nullopt});
+  documents::Measured measured = evaluated({run}, {state.options.mode, state.missing, std::nullopt});
   measured.tool = std::string("pagoda::measure::Session ") + PAGODA_VERSION;
   if (!state.options.output.empty()) base::write_file(state.options.output, documents::write_measured(measured));
   return measured;

@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "import/formats.h"
@@ -40,8 +41,7 @@ struct Context {
 struct Trace {
   std::vector<std::string> texts;
   std::unordered_map<std::string, std::uint32_t> index;
-  std::vector<Event> host, kernels;
-  std::vector<Event> steps;
+  std::vector<Event> host, kernels, steps;
   std::size_t events = 0, without_time = 0;
 
   std::uint32_t intern(std::string text) {
@@ -65,16 +65,10 @@ std::string printed(const JsonField& object, const char* key) {
   return found ? found->value().dump() : "";
 }
 
-// The text of a thread or stream, which kineto writes as numbers or strings.
-std::string lane_of(const JsonField& event) { return printed(event, "pid") + ":" + printed(event, "tid"); }
-
 std::string detail_of(const JsonField& arguments, Kind kind) {
   if (kind == Kind::Op) return printed(arguments, "Input Dims");
-  if (kind == Kind::Kernel) {
-    const std::string grid = printed(arguments, "grid"), block = printed(arguments, "block");
-    return grid.empty() ? "" : cat("grid ", grid, ", block ", block);
-  }
-  return "";
+  if (kind != Kind::Kernel || !arguments.find("grid")) return "";
+  return cat("grid ", printed(arguments, "grid"), ", block ", printed(arguments, "block"));
 }
 
 // The member's text; empty if there is none.
@@ -95,7 +89,9 @@ void read_event(const JsonField& json, Trace& trace) {
     ++trace.without_time;
     return;
   }
-  Event event{*start, *duration, -1, trace.intern(label), 0, trace.intern(lane_of(json)), *kind};
+  // kineto writes threads and streams as numbers or strings.
+  const std::uint32_t lane = trace.intern(cat(printed(json, "pid"), ":", printed(json, "tid")));
+  Event event{*start, *duration, -1, trace.intern(label), 0, lane, *kind};
   if (const auto arguments = json.find("args"); arguments && arguments->value().is_object()) {
     event.correlation = arguments->integer("correlation").value_or(-1);
     event.detail = trace.intern(detail_of(*arguments, *kind));
@@ -134,11 +130,8 @@ void walk(Trace& trace, Visit visit) {
   };
   std::vector<Open> open;
   std::uint32_t lane = 0;
-  bool first = true;
   for (const Event& event : trace.host) {
-    if (first || event.lane != lane) open.clear();
-    first = false;
-    lane = event.lane;
+    if (event.lane != std::exchange(lane, event.lane)) open.clear();
     while (!open.empty() && open.back().end <= event.start) open.pop_back();
     const std::uint32_t path = open.empty() ? 0 : open.back().path, op = open.empty() ? 0 : open.back().op;
     if (event.kind == Kind::Range) {

@@ -35,12 +35,6 @@ pid_t owner = 0;
 
 constexpr int kSignals[] = {SIGTERM, SIGINT, SIGHUP};
 
-void finish() {
-  if (getpid() != owner || state().recorder == nullptr) return;
-  if (state().at_end) state().at_end();
-  state().recorder->finish();
-}
-
 // Does only what is allowed in a signal handler: passes the number to the thread below.
 void on_signal(int number) {
   const int saved = errno;
@@ -76,7 +70,7 @@ void watch(int descriptor) {
     sleep(3);
     end_by(number);
   }).detach();
-  finish();
+  finish_record();
   end_by(byte);
 }
 
@@ -124,7 +118,7 @@ void make() {
       [] { return state().device.current ? state().device.current() : Context{0}; }};
   state().recorder = new Recorder(state().settings, through, std::make_unique<RecordFile>(state().settings.folder));
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-  std::atexit(finish);
+  std::atexit(finish_record);
   watch_signals();
 }
 
@@ -136,7 +130,11 @@ Recorder* recorder() {
 }
 const Settings& settings() { return state().settings; }
 void set_device(Device device) { state().device = std::move(device); }
-void finish_record() { finish(); }
+void finish_record() {
+  if (getpid() != owner || state().recorder == nullptr) return;
+  if (state().at_end) state().at_end();
+  state().recorder->finish();
+}
 void at_end(void (*function)()) { state().at_end = function; }
 
 }  // namespace pagoda::tools::profile

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/record_line.h"
 
 namespace pagoda::tools::profile {
@@ -31,12 +32,12 @@ std::string command_line() {
 // exec keeps the process id: each program that the process runs gets a file of its own.
 void RecordFile::open() {
   for (int i = 0; i < 1000 && descriptor_ < 0; ++i) {
-    path_ = folder_ + "/" + std::to_string(getpid()) + "." + std::to_string(i) + ".record";
-    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+    const std::string path = cat(folder_, "/", getpid(), ".", i, ".record");
+    descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
     if (descriptor_ < 0 && errno != EEXIST) break;
   }
   failed_ = descriptor_ < 0;
-  buffer_.insert(0, "pagoda.record\t1\nprocess\t" + std::to_string(getpid()) + "\t" + escaped(command_line()) + "\n");
+  buffer_.insert(0, cat("pagoda.record\t1\nprocess\t", getpid(), "\t", escaped(command_line()), "\n"));
 }
 
 void RecordFile::line(const std::vector<std::string>& words) {

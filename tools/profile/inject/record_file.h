@@ -34,11 +34,10 @@ class RecordFile : public RecordSink {
   void line(const std::vector<std::string>& words) override;
   void flush() override;
   void forget() override;
-  const std::string& path() const { return path_; }
 
  private:
   void open();
-  std::string folder_, path_, buffer_;
+  std::string folder_, buffer_;
   int descriptor_ = -1;
   bool failed_ = false;
 };
