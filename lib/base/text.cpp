@@ -181,6 +181,16 @@ std::string field(std::string_view name, const Piece& value) {
   return text += '`';
 }
 
+std::vector<std::string> split(std::string_view text, std::string_view separator) {
+  std::vector<std::string> parts;
+  for (std::size_t end = text.find(separator); end != std::string_view::npos; end = text.find(separator)) {
+    parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(end + separator.size());
+  }
+  parts.emplace_back(text);
+  return parts;
+}
+
 std::string grouped(Int value) {
   std::string digits = to_string(value);
   const std::size_t first = value < 0 ? 1 : 0;

@@ -42,6 +42,9 @@ std::string joined(const Items& items, std::string_view separator = ", ", Text t
   return result;
 }
 
+// "a, b, c" → {"a", "b", "c"}; an empty text has one part, which is empty.
+std::vector<std::string> split(std::string_view text, std::string_view separator);
+
 // "1,234,567".
 std::string grouped(Int value);
 // Three significant digits and a prefix: "1.23 M" + unit; the exact number below 1000: "512 " + unit.
