@@ -6,12 +6,12 @@
 #include <set>
 #include <span>
 
-#include "pagoda/documents/archive.h"
 #include "embedded.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/engine.h"
+#include "pagoda/documents/archive.h"
 #include "pagoda/documents/device.h"
 
 namespace pagoda::documents {
@@ -49,8 +49,7 @@ const FileForm& form_of(std::string_view schema) {
        {"inline_codes", "powers", "fitted", "left_out"}},
   };
   static const FileForm kOthers = {"", {"id", "engine", "regime", "source", "devices", "interval"}, {"ceilings"}};
-  const FileForm* found =
-      std::find_if(std::begin(kForms), std::end(kForms), [&](const FileForm& form) { return form.schema == schema; });
+  const FileForm* found = std::ranges::find(kForms, schema, &FileForm::schema);
   return found == std::end(kForms) ? kOthers : *found;
 }
 
@@ -165,8 +164,8 @@ template <typename A>
 void errors(A& a, typename A::template Ref<Calibration> x, bool has_rank) {
   const bool is_known = x.errors.models > 0;
   a.object("unseen_families", Layout::Line, [&](A& inner) {
-    inner.whole("models", x.errors.models);
-    inner.whole("families", x.errors.families);
+    inner.amount("models", x.errors.models);
+    inner.amount("families", x.errors.families);
     inner.known("mean_error", x.errors.mean_error, is_known);
     inner.known("median_error", x.errors.median_error, is_known);
     inner.known("p90_error", x.errors.p90_error, is_known);

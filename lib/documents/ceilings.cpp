@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "pagoda/documents/archive.h"
 #include "device_json.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/enum_names.h"
 #include "pagoda/base/files.h"
+#include "pagoda/documents/archive.h"
 #include "pagoda/documents/ceilings.h"
 #include "pagoda/documents/result.h"
 

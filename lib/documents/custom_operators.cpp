@@ -46,20 +46,6 @@ std::vector<std::string> axes(const JsonField& field) {
   return axes;
 }
 
-void input(Form& form, CustomInput& input) {
-  form.text("name", input.name, Need::Required);
-  form.member("shape", Need::Nullable, [&](const JsonField& field) { input.shape = axes(field); });
-  form.texts("values", input.values);
-  read_formula(form, "elements_read", input.elements_read);
-  form.member("optional", Need::Nullable, [&](const JsonField& field) { input.is_optional = field.truth(); });
-}
-
-void output(Form& form, CustomOutput& output) {
-  form.text("type", output.type, Need::Required);
-  form.member("shape", Need::Required, [&](const JsonField& field) { output.shape = axes(field); });
-  read_formula(form, "elements_written", output.elements_written);
-}
-
 CustomAttribute attribute(const std::string& name, const JsonField& field) {
   CustomAttribute attribute{.name = name};
   if (field.value().is_array())
@@ -72,25 +58,23 @@ CustomAttribute attribute(const std::string& name, const JsonField& field) {
   return attribute;
 }
 
-// A count that is left out is 0; a null means that the template was not filled in.
-void work(Form& form, CustomWork& work) {
-  read_formula(form, "macs", work.macs, Need::Optional);
-  read_formula(form, "arith", work.arith, Need::Optional);
-  read_formula(form, "special", work.special, Need::Optional);
-  read_formula(form, "comparisons", work.comparisons, Need::Optional);
-}
-
 OpKind kind(const JsonField& field) {
-  const std::string name = field.text();
-  for (const auto& [known, kind] : kOpKinds)
-    if (name == known) return kind;
-  field.fail_expected("other, pointwise, layout or view");
+  const auto known = std::ranges::find(kOpKinds, field.text(), [](const auto& each) { return each.first; });
+  if (known == std::end(kOpKinds)) field.fail_expected("other, pointwise, layout or view");
+  return known->second;
 }
 
 void custom_operator(Form& form, CustomOperator& stated) {
   form.text("domain", stated.domain, Need::Nullable);
   form.text("op_type", stated.op_type, Need::Required);
-  form.list("inputs", Need::Nullable, [&](Form& each) { input(each, stated.inputs.emplace_back()); });
+  form.list("inputs", Need::Nullable, [&](Form& each) {
+    CustomInput& input = stated.inputs.emplace_back();
+    each.text("name", input.name, Need::Required);
+    each.member("shape", Need::Nullable, [&](const JsonField& field) { input.shape = axes(field); });
+    each.texts("values", input.values);
+    read_formula(each, "elements_read", input.elements_read);
+    each.member("optional", Need::Nullable, [&](const JsonField& field) { input.is_optional = field.truth(); });
+  });
   form.member("attributes", Need::Nullable, [&](const JsonField& field) {
     for (const auto& [name, each] : field.members()) stated.attributes.push_back(attribute(name, each));
   });
@@ -98,8 +82,20 @@ void custom_operator(Form& form, CustomOperator& stated) {
     for (const auto& [name, upper] : field.members())
       stated.data_sizes.push_back({name, upper.value().is_null() ? std::string() : formula(upper)});
   });
-  form.list("outputs", Need::Required, [&](Form& each) { output(each, stated.outputs.emplace_back()); });
-  form.object("work", Need::Nullable, [&](Form& each) { work(each, stated.work.emplace()); });
+  form.list("outputs", Need::Required, [&](Form& each) {
+    CustomOutput& output = stated.outputs.emplace_back();
+    each.text("type", output.type, Need::Required);
+    each.member("shape", Need::Required, [&](const JsonField& field) { output.shape = axes(field); });
+    read_formula(each, "elements_written", output.elements_written);
+  });
+  // A count that is left out is 0; a null means that the template was not filled in.
+  form.object("work", Need::Nullable, [&](Form& each) {
+    CustomWork& work = stated.work.emplace();
+    read_formula(each, "macs", work.macs, Need::Optional);
+    read_formula(each, "arith", work.arith, Need::Optional);
+    read_formula(each, "special", work.special, Need::Optional);
+    read_formula(each, "comparisons", work.comparisons, Need::Optional);
+  });
   form.text("precision", stated.precision, Need::Nullable);
   form.member("kind", Need::Nullable, [&](const JsonField& field) { stated.kind = kind(field); });
 }

@@ -90,9 +90,7 @@ DeviceSpec device_of(const MeasuredDevice& measured) {
       spec.peaks.push_back({*type, is_tensor ? Unit::Tensor : Unit::Vector, std::nullopt, {*peak.per_second, source}});
   }
   // Slowest level (DRAM) first.
-  std::stable_sort(spec.levels.begin(), spec.levels.end(), [](const MemoryLevel& a, const MemoryLevel& b) {
-    return *a.bytes_per_second.value < *b.bytes_per_second.value;
-  });
+  std::ranges::stable_sort(spec.levels, {}, [](const MemoryLevel& level) { return *level.bytes_per_second.value; });
   return spec;
 }
 
@@ -131,17 +129,13 @@ std::pair<std::string_view, std::string_view> split_mode(std::string_view name) 
 
 std::vector<std::string> split_devices(std::string_view list) {
   std::vector<std::string> names;
-  while (!list.empty()) {
-    const std::size_t comma = list.find(',');
-    const std::string_view item = list.substr(0, comma);
+  for (const std::string& item : base::split(list, ",")) {
     const bool is_clock = !names.empty() && names.back().find(':') != std::string::npos &&
-                          item.find('=') != std::string_view::npos &&
-                          item.find_first_of(":/") == std::string_view::npos;
+                          item.find('=') != std::string::npos && item.find_first_of(":/") == std::string::npos;
     if (is_clock)
       (names.back() += ",") += item;
     else if (!item.empty())
-      names.emplace_back(item);
-    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
+      names.push_back(item);
   }
   return names;
 }
@@ -189,9 +183,6 @@ DeviceSpec load_device(const std::string& path) {
   return parse_device(base::read_file(path, "a device or ceilings file", kMaxFileBytes), path);
 }
 
-DeviceSpec find_device(std::string_view name_or_path) {
-  const auto [name, mode] = split_mode(name_or_path);
-  return base::is_path(name) ? in_mode(load_device(std::string(name)), mode) : device(name_or_path);
-}
+DeviceSpec find_device(std::string_view name_or_path) { return device(name_or_path); }
 
 }  // namespace pagoda::documents

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <span>
 #include <tuple>
 
 #include "form.h"
@@ -19,10 +18,6 @@ namespace {
 
 using base::JsonField;
 using Need = Form::Need;
-
-std::string listed(std::span<const std::string_view> names, std::string_view mark) {
-  return base::joined(names, ", ", [&](std::string_view name) { return (std::string(mark) += name) += mark; });
-}
 
 constexpr std::array<std::string_view, 5> kMemoryLevels = {"dram", "l3", "l2", "l1", "shared"};
 constexpr std::array<std::string_view, 3> kMachineKinds = {"gpu", "cpu", "npu"};
@@ -135,7 +130,8 @@ void read_members(Form& form, DeviceSpec& spec) {
   form.member("kind", Need::Required, [&](const JsonField& field) {
     spec.kind = field.text();
     if (std::find(kMachineKinds.begin(), kMachineKinds.end(), spec.kind) == kMachineKinds.end())
-      field.fail_expected("one of " + listed(kMachineKinds, "\""));
+      field.fail_expected(cat(
+          "one of ", base::joined(kMachineKinds, ", ", [](std::string_view kind) { return cat("\"", kind, "\""); })));
   });
   form.text("architecture", spec.architecture);
   form.member("compute_capability", Need::Optional, [&](const JsonField& field) {
@@ -234,8 +230,7 @@ DeviceSpec read_device(const base::JsonDocument& document) {
   std::erase_if(spec.peaks, [](const Peak& peak) { return !peak.flops_per_second.known(); });
   std::ranges::sort(spec.peaks, {},
                     [](const Peak& peak) { return std::tuple(peak.precision, peak.unit, peak.accumulate); });
-  std::stable_sort(spec.levels.begin(), spec.levels.end(),
-                   [](const auto& a, const auto& b) { return level_order(a.level) < level_order(b.level); });
+  std::ranges::stable_sort(spec.levels, {}, [](const MemoryLevel& level) { return level_order(level.level); });
   if (is_flagship) spec.flagship_flops_per_joule = flops_per_joule(spec);
   if (const auto missing = lacks(spec); !missing.empty())
     base::fail(document.subject(), base::joined(missing, "\n  " + document.subject() + ": "));

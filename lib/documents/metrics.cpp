@@ -5,10 +5,10 @@
 #include <array>
 #include <set>
 
-#include "pagoda/documents/archive.h"
 #include "embedded.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
+#include "pagoda/documents/archive.h"
 
 namespace pagoda::documents {
 namespace {
@@ -94,8 +94,7 @@ QuantityName quantity_name(std::string_view id) {
 }
 
 const MetricQuantity* ChipMetrics::quantity(std::string_view id) const {
-  const auto found =
-      std::find_if(quantities.begin(), quantities.end(), [&](const MetricQuantity& q) { return q.id == id; });
+  const auto found = std::ranges::find(quantities, id, &MetricQuantity::id);
   return found == quantities.end() ? nullptr : &*found;
 }
 

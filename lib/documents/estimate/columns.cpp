@@ -298,8 +298,8 @@ using enum CellKind;
 // Of a sweep: whether a point has the member.
 template <auto M>
 bool any_point(const EstimateDocument& estimate) {
-  return estimate.sweep && std::any_of(estimate.sweep->points.begin(), estimate.sweep->points.end(),
-                                       [](const EstimatePoint& point) { return (point.*M).has_value(); });
+  return estimate.sweep &&
+         std::ranges::any_of(estimate.sweep->points, [](const EstimatePoint& point) { return (point.*M).has_value(); });
 }
 constexpr auto has_run = any_point<&EstimatePoint::time>, has_items = any_point<&EstimatePoint::items>;
 bool has_users(const EstimateDocument& estimate) {
@@ -311,34 +311,29 @@ bool has_predictions(const EstimateDocument& estimate) { return estimate.sweep &
 bool is_measured(const EstimateDocument& estimate) { return estimate.sweep && estimate.sweep->has_measurements; }
 
 // Of variants.
-template <typename Has>
-bool any_variant(const EstimateDocument& estimate, const Has& has) {
-  return std::any_of(estimate.variants.begin(), estimate.variants.end(), has);
-}
 template <auto M>
 bool has_of_variants(const EstimateDocument& estimate) {
-  return any_variant(estimate, [](const EstimateVariant& each) { return (each.*M).has_value(); });
+  return std::ranges::any_of(estimate.variants, [](const EstimateVariant& each) { return (each.*M).has_value(); });
 }
-template <typename Key>
-bool differs(const EstimateDocument& estimate, const Key& key) {
-  return any_variant(estimate,
-                     [&](const EstimateVariant& each) { return key(each) != key(estimate.variants.front()); });
+template <auto M>
+bool differs(const EstimateDocument& estimate) {
+  return std::ranges::any_of(estimate.variants,
+                             [&](const EstimateVariant& each) { return each.*M != estimate.variants.front().*M; });
 }
 constexpr auto has_groups = has_of_variants<&EstimateVariant::parallel>,
                has_engine = has_of_variants<&EstimateVariant::predicted>;
 bool has_no_groups(const EstimateDocument& estimate) { return !has_groups(estimate); }
 bool has_several(const EstimateDocument& estimate) {
-  return any_variant(estimate, [](const EstimateVariant& each) { return each.devices() > 1; });
+  return std::ranges::any_of(estimate.variants, [](const EstimateVariant& each) { return each.devices() > 1; });
 }
 // Beside numbers of devices, columns that are alike in all rows stand above the table.
-bool shows_precision(const EstimateDocument& estimate) {
-  return !has_groups(estimate) || differs(estimate, [](const EstimateVariant& each) { return each.precision; });
-}
-bool shows_traffic(const EstimateDocument& estimate) {
-  return !has_groups(estimate) || differs(estimate, [](const EstimateVariant& each) { return each.traffic; });
+template <auto M>
+bool shows(const EstimateDocument& estimate) {
+  return !has_groups(estimate) || differs<M>(estimate);
 }
 bool has_limits(const EstimateDocument& estimate) {
-  return any_variant(estimate, [](const EstimateVariant& each) { return each.largest_batch || each.longest_context; });
+  return has_of_variants<&EstimateVariant::largest_batch>(estimate) ||
+         has_of_variants<&EstimateVariant::longest_context>(estimate);
 }
 bool has_engine_of_phase(const EstimateDocument& estimate) { return has_engine(estimate) && estimate.phase; }
 bool has_engine_of_several(const EstimateDocument& estimate) { return has_engine(estimate) && has_several(estimate); }
@@ -631,8 +626,8 @@ constexpr ResultColumn kColumns[] = {
     column("split", Number, [](const Row& row) -> Cell { return split_text(row.variant->parallel.value_or(ParallelOptions{})); },
            "Number of devices, and how they share the model.")
         .shown(Variant, {"devices"}).only_if(has_groups).of_choice(),
-    column("precision", Text, stored<&EstimateVariant::precision>, "Precision in place of the file's.").json(Variant).listed(Variant).shown(Variant, {"precision", 0, 0, "as filed"}, shows_precision).of_choice(),
-    column("traffic", Text, stored<&EstimateVariant::traffic>, "Traffic model.").json(Variant).listed(Variant).shown(Variant, {"traffic", 1}, shows_traffic).of_choice(),
+    column("precision", Text, stored<&EstimateVariant::precision>, "Precision in place of the file's.").json(Variant).listed(Variant).shown(Variant, {"precision", 0, 0, "as filed"}, shows<&EstimateVariant::precision>).of_choice(),
+    column("traffic", Text, stored<&EstimateVariant::traffic>, "Traffic model.").json(Variant).listed(Variant).shown(Variant, {"traffic", 1}, shows<&EstimateVariant::traffic>).of_choice(),
     column("total_bytes", Bytes, stored<&EstimateVariant::total_bytes>, "Memory of a run, on the device that needs the most.").json(Variant).listed(Variant).shown(Variant, {"memory"}),
     column("device_bytes", Bytes, stored<&EstimateVariant::device_bytes>, "Memory of a device.").json(Variant).listed(Variant).shown(Variant, {"of", 2}).of_choice(),
     column("fits", Flag, stored<&EstimateVariant::fits>, "Whether the first is at most the second.").json(Variant).listed(Variant),
@@ -795,8 +790,7 @@ std::vector<const ResultColumn*> columns_of(RowKind kind, View output) {
     left = moved.size();
     std::erase_if(moved, [&](const ResultColumn* column) {
       const std::string_view after = column->after[at];
-      const auto place =
-          std::find_if(list.begin(), list.end(), [&](const ResultColumn* each) { return each->name == after; });
+      const auto place = std::ranges::find(list, after, &ResultColumn::name);
       if (place == list.end() && !after.empty()) return false;
       list.insert(after.empty() ? list.begin() : place + 1, column);
       return true;

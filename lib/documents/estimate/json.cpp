@@ -22,24 +22,24 @@ constexpr std::pair<Container, std::string_view> kContainers[] = {{Container::Se
                                                                   {Container::SparseTensor, "sparse_tensor("}};
 
 bool set_type(TensorType& type, std::string_view name) {
-  for (const auto& [container, opening] : kContainers)
+  for (const auto& [container, opening] : kContainers) {
     // "optional(" is also a prefix of "optional(sequence(", but the rest is then not an element type.
-    if (name.starts_with(opening) && name.ends_with(')')) {
-      std::string_view element =
-          name.substr(opening.size(), name.find(')') < opening.size() ? 0 : name.find(')') - opening.size());
-      std::optional<ElementType> key;
-      if (const std::size_t comma = element.find(','); comma != std::string_view::npos && opening.ends_with("map(")) {
-        key = element_type(element.substr(0, comma));
-        if (!key) continue;
-        element.remove_prefix(comma + 1);
-      }
-      if (const auto found = element_type(element)) {
-        type.container = container;
-        type.element = *found;
-        type.key = key.value_or(ElementType::Undefined);
-        return true;
-      }
+    if (!name.starts_with(opening) || !name.ends_with(')')) continue;
+    std::string_view element = name.substr(opening.size(), name.find(')') - opening.size());
+    ElementType key = ElementType::Undefined;
+    if (const std::size_t comma = element.find(','); comma != std::string_view::npos && opening.ends_with("map(")) {
+      const auto known = element_type(element.substr(0, comma));
+      if (!known) continue;
+      key = *known;
+      element.remove_prefix(comma + 1);
     }
+    if (const auto found = element_type(element)) {
+      type.container = container;
+      type.element = *found;
+      type.key = key;
+      return true;
+    }
+  }
   const auto found = element_type(name);
   if (found) type.element = *found;
   return found.has_value();
@@ -131,8 +131,7 @@ void find_peak_tensors(const Reader& reader, EstimateMemory& x, const std::vecto
     if (tensor.first_step <= x.peak_step && x.peak_step <= tensor.last_step) alive[tensor.name].push_back(i);
   }
   for (auto& [name, tensors] : alive)
-    std::stable_sort(tensors.begin(), tensors.end(),
-                     [&](std::size_t a, std::size_t b) { return x.tensors[a].bytes < x.tensors[b].bytes; });
+    std::ranges::stable_sort(tensors, {}, [&](std::size_t i) { return x.tensors[i].bytes; });
   for (const std::string& name : names) {
     std::vector<std::size_t>& tensors = alive[name];
     if (tensors.empty()) reader.all().at("peak_tensors").fail_expected("names of tensors that are alive at the peak");

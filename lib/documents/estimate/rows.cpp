@@ -1,14 +1,27 @@
-// Rows of an estimate: the parts that belong together, found once for all outputs.
+// What an estimate says of itself: names of its nodes, their bounds, the heaviest; and its rows, the parts that belong
+// together, found once for all outputs.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 
+#include "pagoda/base/csv_line.h"
+#include "pagoda/base/error.h"
+#include "pagoda/base/json_writer.h"
 #include "pagoda/documents/columns.h"
 
 namespace pagoda::documents {
 namespace {
 
 constexpr const char* kStepParts[] = {"forward", "dx", "dw"};  // in the order of Row::step
+
+// The element with this index: usually the one at that place, but files may leave some out. Null if there is none.
+template <typename T>
+const T* with_index(const std::vector<T>& list, std::size_t T::*member, std::size_t index) {
+  if (index < list.size() && list[index].*member == index) return &list[index];
+  const auto found = std::ranges::find(list, index, member);
+  return found == list.end() ? nullptr : &*found;
+}
 
 // Files may leave nodes out.
 std::optional<double> predicted_seconds(const EstimateDocument& estimate, std::size_t node) {
@@ -28,22 +41,103 @@ void set_predicted(std::vector<Row>& types, const EstimateDocument& estimate) {
 
 }  // namespace
 
+void write_json(base::JsonWriter& json, const Count& count) { count ? json.value(*count) : json.null(); }
+
+void write_csv(base::CsvLine& line, const Count& count) { count ? line.add(*count) : line.add(""); }
+
+Count count(const Dim& dim) {
+  if (const auto value = dim.value64()) return *value < 0 ? Count() : Count(*value);
+  try {
+    const Int value = dim.evaluate({}, 1);
+    return value < 0 ? Count() : value;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<double> real(const Count& count) {
+  return count ? std::optional(static_cast<double>(*count)) : std::nullopt;
+}
+
+std::optional<double> EstimateCounts::intensity() const {
+  if (!flops || !bytes || *bytes == 0) return std::nullopt;
+  return static_cast<double>(*flops) / static_cast<double>(*bytes);
+}
+
+Count EstimateCounts::plain_flops() const {
+  if (!macs || !arith || !special) return std::nullopt;
+  return 2 * *macs + *arith + *special;
+}
+
+std::string qualified(std::string_view domain, std::string_view op_type) {
+  return domain.empty() || domain == "ai.onnx" ? std::string(op_type) : std::string(domain).append(".").append(op_type);
+}
+
+std::string EstimateNode::qualified_op() const { return qualified(domain, op_type); }
+
+Name EstimateNode::shown_name() const {
+  if (!name.empty()) return name;
+  return outputs.empty() || outputs.front().name.empty() ? Name("#" + std::to_string(index)) : outputs.front().name;
+}
+
+const RowBound* EstimateDocument::bound_of(const EstimateNode& node) const {
+  return roofline ? with_index(roofline->rows, &RowBound::row, node.index) : nullptr;
+}
+
+const RowBound* EstimateDocument::bound_of_group(std::size_t group) const {
+  if (!roofline || !traffic) return nullptr;
+  return group < roofline->groups.size() ? &roofline->groups[group] : nullptr;
+}
+
+bool EstimateDocument::is_complete() const {
+  const bool has_no_count = count == Convention::Pagoda && !totals.counts.flops;  // the published program fails
+  return !totals.partial && !(training && training->partial) && !has_no_count;
+}
+
+std::vector<const EstimateNode*> heaviest(const EstimateDocument& estimate, std::size_t top) {
+  std::vector<const EstimateNode*> nodes;
+  for (const EstimateNode& node : estimate.nodes) nodes.push_back(&node);
+  const auto seconds = [&](const EstimateNode& node) {
+    const RowBound* bound = estimate.bound_of(node);
+    return bound == nullptr ? 0 : bound->seconds;
+  };
+  std::stable_sort(nodes.begin(), nodes.end(), [&](const EstimateNode* a, const EstimateNode* b) {
+    if (seconds(*a) != seconds(*b)) return seconds(*a) > seconds(*b);
+    return a->counts.flops.value_or(-1) > b->counts.flops.value_or(-1);
+  });
+  if (nodes.size() > top) nodes.resize(top);
+  return nodes;
+}
+
+std::optional<std::vector<Int>> sizes(const TensorType& type) {
+  if (!type.shape) return std::nullopt;
+  std::vector<Int> result;
+  for (const Dim& dim : *type.shape) {
+    const Count size = count(dim);
+    if (!size) return std::nullopt;
+    result.push_back(*size);
+  }
+  return result;
+}
+
+std::optional<double> stored_bytes(const TensorType& type) {
+  const std::optional<std::vector<Int>> shape = sizes(type);
+  if (!shape || type.container != Container::Tensor || bits(type.element) == 0) return std::nullopt;
+  double elements = 1;
+  for (const Int size : *shape) elements *= static_cast<double>(size);
+  return std::ceil(elements * bits(type.element) / 8);
+}
+
 std::optional<double> Row::seconds() const {
   return bound == nullptr || bound->bound == Bound::Unknown ? std::nullopt : std::optional(bound->seconds);
 }
 
 std::vector<const EstimateNode*> Row::nodes() const {
   if (kernel == nullptr) return {node};
-  const std::vector<EstimateNode>& all = estimate->nodes;
   std::vector<const EstimateNode*> found;
   found.reserve(kernel->nodes.size());
-  for (const std::size_t wanted : kernel->nodes) {
-    const bool is_in_place = wanted < all.size() && all[wanted].index == wanted;
-    const auto at = is_in_place ? all.begin() + static_cast<std::ptrdiff_t>(wanted)
-                                : std::find_if(all.begin(), all.end(),
-                                               [&](const EstimateNode& each) { return each.index == wanted; });
-    if (at != all.end()) found.push_back(&*at);
-  }
+  for (const std::size_t wanted : kernel->nodes)
+    if (const EstimateNode* const at = with_index(estimate->nodes, &EstimateNode::index, wanted)) found.push_back(at);
   return found;
 }
 

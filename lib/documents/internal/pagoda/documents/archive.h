@@ -146,8 +146,6 @@ class Writer {
   void need(const char* key, const T& value) {
     (*this)(key, value);
   }
-  // A double without its fraction.
-  void whole(const char* key, double value) { (*this)(key, std::int64_t{std::llround(value)}); }
   // An array of objects, one per line unless told otherwise.
   template <typename List, typename Fields>
   void list(const char* key, const List& values, const Fields& fields, Layout layout = Layout::Line) {
@@ -280,7 +278,6 @@ class Reader {
     required(key);
     (*this)(key, value);
   }
-  void whole(const char* key, double& value) { (*this)(key, value); }
   // Calls `read` with a member if it is there, even if it is null. Throws Error if it is missing and needed.
   template <typename Read>
   void with(const char* key, bool is_needed, const Read& read) {
