@@ -70,6 +70,7 @@ std::map<std::string, bool> input_flags(const Arguments& arguments);
 std::vector<SweepAxis> sweep_axes(const Arguments& arguments);     // of sizes, without modes
 std::vector<Budget> budgets(const Arguments& arguments);           // without the device's memory
 std::map<std::string, double> prices(const Arguments& arguments);  // per hour, by device
+estimate::LinkChoice link_of(const std::string& text);             // a rate in the syntax of byte budgets, or a name
 std::vector<std::string> split_list(const std::string& text);      // "a,b"
 
 // Numbers of devices that share the model: each combination of --tensor-parallel, --pipeline-parallel and

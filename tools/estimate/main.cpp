@@ -2,17 +2,189 @@
 // alone.
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
-#include "outputs.h"
+#include "arguments.h"
 #include "pagoda/base/heap.h"
+#include "pagoda/base/number.h"
+#include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
+#include "pagoda/core/model.h"
+#include "pagoda/core/structure.h"
 #include "pagoda/documents/custom_operators.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/estimate/measured_runs.h"
+#include "pagoda/estimate/pipeline.h"
+#include "pagoda/measured/join.h"
+#include "pagoda/present/plot.h"
+#include "pagoda/present/viewers.h"
 #include "tool.h"
 
 namespace pagoda::tools {
 namespace {
+
+using documents::EstimateDocument;
+using estimate::EstimateRequest;
+
+present::PlotEstimate drawn(const std::string& name, EstimateDocument estimate) {
+  const std::string sha256 = base::hex(base::sha256(documents::write_estimate(estimate)));
+  return {name, sha256, std::move(estimate)};
+}
+
+std::string picture(const Arguments& arguments, const present::PlotInput& input) {
+  present::PlotOptions options{.tool = input.estimates.front().document.tool};
+  const std::string format = format_of(arguments);
+  set_picture(arguments.picture, format, options);
+  if (format == "html") return present::plot_html(input, options);
+  if (format == "svg") return present::plot_svg(input, options);
+  return format == "png" ? present::plot_png(input, options) : present::plot_pdf(input, options);
+}
+
+// The roofline of this estimate.
+std::string chart(const Arguments& arguments, const EstimateRequest& request, const Model& model,
+                  EstimateDocument estimate) {
+  present::PlotInput input{.device = *request.device, .estimates = {drawn(arguments.model, std::move(estimate))}};
+  if (format_of(arguments) == "html") input.estimates.front().what_if = estimate::what_if(model, request);
+  return picture(arguments, input);
+}
+
+// The run of --measured, with its kernels joined to nodes.
+std::optional<documents::Measured> joined_run(const EstimateRequest& request, const EstimateDocument& estimate) {
+  std::optional<documents::Measured> run = request.measured;
+  if (run) measured::join(*run, estimate);
+  return run;
+}
+
+std::string for_viewer(const Arguments& arguments, const EstimateRequest& request, const EstimateDocument& estimate) {
+  const std::optional<documents::Measured> run = joined_run(request, estimate);
+  const present::Viewed viewed{estimate, run ? &*run : nullptr};
+  const std::string fallback = arguments.device.empty() ? "flops" : "seconds";
+  const present::Metric* metric = present::metric(arguments.metric.empty() ? fallback : arguments.metric);
+  if (const std::string problem = present::refusal(*metric, viewed); !problem.empty()) throw UsageError(problem);
+  if (format_of(arguments) == "model-explorer") return present::model_explorer_data(viewed, *metric);
+  return present::netron_attachment(viewed, arguments.metric.empty() ? nullptr : metric);
+}
+
+// Splits "unet.onnx:50" into path and number of runs.
+std::pair<std::string, std::int64_t> path_and_runs(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon == 0) return {text, 1};
+  const auto runs = base::parse_number<std::uint32_t>(std::string_view(text).substr(colon + 1));
+  if (!runs) return {text, 1};
+  if (*runs == 0) throw UsageError("'" + text + "' runs 0 times; expected at least 1");
+  return {text.substr(0, colon), *runs};
+}
+
+// Names of the inputs and of their dims.
+std::set<std::string> sizes_in(const Model& model) {
+  std::set<std::string> names;
+  for (const ValueId input : model.main().inputs) {
+    const Value& value = model.main().value(input);
+    names.insert(value.name);
+    if (!value.declared.shape) continue;
+    for (const Dim& dim : *value.declared.shape)
+      for (const std::string& symbol : dim.symbols()) names.insert(symbol);
+  }
+  for (const auto& [name, symbol] : model.renamed_dims)
+    if (names.contains(symbol)) names.insert(name);
+  return names;
+}
+
+// Each model of a pipeline keeps only the sizes that it has; a size that no model has is an error.
+template <typename Sizes>
+void leave_to(const std::set<std::string>& names, Sizes& sizes, std::set<std::string>& used) {
+  for (const auto& [name, size] : sizes)
+    if (names.contains(name)) used.insert(name);
+  std::erase_if(sizes, [&](const auto& each) { return !names.contains(each.first); });
+}
+
+// MODEL and the models of --then, as one report. Prints warnings and assumed sizes of each to standard error.
+std::string pipeline(const Arguments& arguments, const EstimateRequest& request, bool& is_complete) {
+  std::vector<std::string> names = {arguments.model};
+  names.insert(names.end(), arguments.then.begin(), arguments.then.end());
+  std::vector<estimate::PipelinePart> parts;
+  std::set<std::string> used;
+  for (const std::string& name : names) {
+    const auto [path, runs] = path_and_runs(name);
+    const Model model = load_model(path);
+    EstimateRequest own = request;
+    const std::set<std::string> sizes = sizes_in(model);
+    leave_to(sizes, own.sizes.dims, used);
+    leave_to(sizes, own.sizes.input_shapes, used);
+    parts.push_back({.estimate = estimate::make_estimate(model, own), .runs = runs});
+    const EstimateDocument& estimate = parts.back().estimate;
+    const std::string remarks = present::diagnostics_report(estimate.diagnostics) + present::free_dims_report(estimate);
+    if (!remarks.empty()) std::fputs((path + ":\n" + remarks).c_str(), stderr);
+  }
+  const auto must_be_used = [&](const auto& given, const char* option) {
+    for (const auto& [name, size] : given)
+      if (!used.contains(name)) throw UsageError(std::string(option) + " " + name + ": none of the models has it");
+  };
+  must_be_used(request.sizes.dims, "--dim");
+  must_be_used(request.sizes.input_shapes, "--input");
+  const estimate::Pipeline whole = estimate::sum_up(std::move(parts));
+  is_complete = !whole.partial;
+  return present::pipeline_report(*present::format(format_of(arguments)), whole, report_options(arguments));
+}
+
+// A report or chart of the estimate, in the requested format.
+std::string output(const Arguments& arguments, const EstimateRequest& request, const Model& model,
+                   const EstimateDocument& estimate) {
+  if (is_chart(format_of(arguments))) return chart(arguments, request, model, estimate);
+  if (is_for_viewer(format_of(arguments))) return for_viewer(arguments, request, estimate);
+  const present::ReportOptions options = report_options(arguments);
+  const present::Format format = *present::format(format_of(arguments));
+  if (estimate.sweep) return present::sweep_report(format, estimate, options);
+  switch (format) {
+    case present::Format::Json:
+      return documents::write_estimate(estimate, options.top);
+    case present::Format::Csv:
+      return present::csv_report(estimate, options);
+    case present::Format::Markdown:
+      return present::markdown_report(estimate, options);
+    case present::Format::Table:
+      break;
+  }
+  return present::table_report(estimate, options);
+}
+
+// The model's structure as features.
+std::string structure(const Arguments& arguments, const EstimateRequest& request, const Model& model,
+                      const EstimateDocument& estimate) {
+  if (const std::string problem = estimate::impossible_size(estimate); !problem.empty()) throw Error(problem);
+  return present::structure_report(*present::format(arguments.profile_structure),
+                                   structure_profile(model, estimate::analysis_of(model, request)), request.tool);
+}
+
+// The changes from the model of --compare. `is_complete` becomes false if numbers of that model are missing.
+std::string comparison(const Arguments& arguments, const EstimateRequest& request, const EstimateDocument& estimate,
+                       bool& is_complete) {
+  const Model other = load(arguments, arguments.compare);
+  const EstimateDocument before = estimate::make_estimate(other, request);
+  is_complete = is_complete && before.is_complete();
+  if (is_chart(format_of(arguments)))
+    return picture(arguments, {.device = *request.device,
+                               .estimates = {drawn(arguments.compare, before), drawn(arguments.model, estimate)}});
+  return present::comparison_report(*present::format(format_of(arguments)), before, estimate,
+                                    estimate::compare(before, estimate), report_options(arguments));
+}
+
+// Writes --annotate's copy of the model. Returns notes for the user as lines; empty: none.
+std::string annotate(const Arguments& arguments, const EstimateRequest& request, const Model& model,
+                     const EstimateDocument& estimate) {
+  const std::optional<documents::Measured> run = joined_run(request, estimate);
+  const Annotated done =
+      write_annotated(model, arguments.annotate,
+                      present::annotations({estimate, run ? &*run : nullptr}, estimate::analysis_of(model, request)));
+  std::string text;
+  const auto say = [&](const std::string& what) { text += arguments.annotate + ": " + what + "\n"; };
+  const auto files = [](const std::vector<std::string>& names) { return base::joined(names, ", ", base::printable); };
+  if (!done.copied.empty()) say("copied beside it: " + files(done.copied));
+  if (!done.missing.empty())
+    say("its external data are not where the model says: " + files(done.missing) + "; put them beside it");
+  if (done.nameless > 0) say(std::to_string(done.nameless) + " nodes without output and name have no notes");
+  return text;
+}
 
 void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
 

@@ -1,6 +1,5 @@
 #include "arguments.h"
 
-#include <cctype>
 #include <cstdlib>
 
 #include "pagoda/base/cat.h"
@@ -23,21 +22,6 @@ Budget memory_of(const DeviceSpec& device) {
   if (!bytes)
     throw Error(cat("--max-memory device: the memory of ", device.id, " is not known; give an amount, such as 8GiB"));
   return {.kind = BudgetKind::Memory, .limit = *bytes, .text = cat("the memory of ", device.id)};
-}
-
-// A rate, in the syntax of byte budgets, or a name.
-estimate::LinkChoice link_of(const std::string& text) {
-  if (text.empty() || std::isdigit(static_cast<unsigned char>(text.front())) == 0) return {.name = text};
-  try {
-    const std::string_view rate = text.ends_with("/s") ? std::string_view(text).substr(0, text.size() - 2) : text;
-    const Budget budget = parse_budget(BudgetKind::Bytes, rate);
-    const auto bytes = static_cast<double>(budget.limit);
-    if (bytes > 0) return {.bytes_per_second = bytes};
-  } catch (const Error& error) {
-    throw UsageError(cat("--link: ", error.what()));
-  }
-  throw UsageError(
-      cat("--link ", text, " is not a rate; expected bytes per second in one direction, such as 450e9 or 450GB/s"));
 }
 
 std::size_t terminal_width() {

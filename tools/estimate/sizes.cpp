@@ -1,10 +1,12 @@
-// Parses sizes, axes, devices, budgets and prices: NAME=V and lists of them.
+// Parses sizes, axes, devices, links, budgets and prices: NAME=V and lists of them.
 #include <algorithm>
+#include <cctype>
 #include <map>
 
 #include "arguments.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
+#include "pagoda/base/text.h"
 #include "pagoda/documents/device.h"
 #include "tool.h"
 
@@ -66,12 +68,7 @@ AnalyzeOptions sizes_of(const Arguments& arguments) {
     const Assignment input = split(text, "NAME=AxBxC");
     if (is_flag(input.value)) continue;
     std::vector<std::int64_t> shape;
-    for (std::string_view rest = input.value;;) {
-      const std::size_t cross = rest.find('x');
-      shape.push_back(size_of(rest.substr(0, cross), text));
-      if (cross == std::string_view::npos) break;
-      rest.remove_prefix(cross + 1);
-    }
+    for (const std::string& size : base::split(input.value, "x")) shape.push_back(size_of(size, text));
     assign(options.input_shapes, input.name, shape, "--input");
   }
   return options;
@@ -157,12 +154,8 @@ std::vector<Budget> budgets(const Arguments& arguments) {
 }
 
 std::vector<std::string> split_list(const std::string& text) {
-  std::vector<std::string> items;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t comma = rest.find(',');
-    if (comma != 0) items.emplace_back(rest.substr(0, comma));
-    rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
-  }
+  std::vector<std::string> items = base::split(text, ",");
+  std::erase(items, "");
   return items;
 }
 
@@ -178,6 +171,16 @@ std::map<std::string, double> prices(const Arguments& arguments) {
     assign(prices, id, *price, "--price-per-hour");
   }
   return prices;
+}
+
+estimate::LinkChoice link_of(const std::string& text) {
+  if (text.empty() || std::isdigit(static_cast<unsigned char>(text.front())) == 0) return {.name = text};
+  const std::string_view rate = text.ends_with("/s") ? std::string_view(text).substr(0, text.size() - 2) : text;
+  const Budget budget = parsed("--link", [&] { return parse_budget(BudgetKind::Bytes, rate); });
+  if (!(budget.limit > 0))
+    throw UsageError(
+        cat("--link ", text, " is not a rate; expected bytes per second in one direction, such as 450e9 or 450GB/s"));
+  return {.bytes_per_second = static_cast<double>(budget.limit)};
 }
 
 }  // namespace pagoda::tools

@@ -1,14 +1,149 @@
 // roofline-plot: estimates and measurements of models under the roofs of a machine, as a picture, a page or data.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-#include "arguments.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
+#include "pagoda/base/terminal.h"
+#include "pagoda/base/text.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/measured/import.h"
+#include "pagoda/present/plot.h"
+#include "picture.h"
 #include "tool.h"
 
 namespace pagoda::tools {
 namespace {
+
+using Writer = std::string (*)(const present::PlotInput&, const present::PlotOptions&);
+
+struct PlotArguments {
+  std::string ceilings, output;      // paths; empty: not given
+  std::vector<std::string> devices;  // ids or paths; the first one's roofs are the chart's
+  std::vector<std::string> estimates, measured;
+  present::PlotOptions options;
+  PictureArguments picture;
+  Writer write = nullptr;  // by format
+};
+
+constexpr const char* kExamples = R"(Examples:
+  onnx-estimate resnet50.onnx --batch 8 --device h200 -o r50.json
+  roofline-plot --device h200 --estimate r50.json -o r50.html
+      a page that works offline: filters, zoom, a table of all operators
+  roofline-plot --ceilings ceilings.json --device h200 --estimate r50.json --measured run.json -o r50.svg
+      measured roofs with the vendor's beside them; each operator as estimated and as measured
+  roofline-plot --measured run.json -o run.svg
+      under the peaks that the device reported to pagoda-profile, at the clock of the run; with --device h200,run.json
+      beside those that the vendor states
+  roofline-plot --device h200 --estimate r50.json -o -
+      in the terminal
+  roofline-plot --device h200 --estimate base.json --estimate new.json -o change.html
+      several models, sizes or runs: whole-model points, arrows for what moved
+  roofline-plot --device orin-agx:maxn,orin-agx:30w,orin-agx:gpu=918MHz,mem=2133MHz --estimate r50.json -o modes.svg
+      the rooflines of several power modes in one chart
+  roofline-plot --device orin-agx --energy --estimate r50.json --measured r50.csv -o energy.svg
+      FLOP/J over FLOP/B: the arch, its balances, and the runs that have joules
+
+What FILE ends in gives the format: svg, png, pdf, html, csv, json. PNG and PDF need rsvg-convert (librsvg2-bin).
+Exit codes: 0 done, 1 unusable input, 2 usage, 4 no such device.)";
+
+// clang-format off
+constexpr std::array<std::pair<std::string_view, Writer>, 7> kFormats = {{
+    {"csv", present::plot_csv}, {"html", present::plot_html}, {"json", present::plot_json}, {"pdf", present::plot_pdf},
+    {"png", present::plot_png}, {"svg", present::plot_svg}, {"text", present::plot_text}}};
+// clang-format on
+
+// Rejects options that the format does not show.
+void refuse_unseen(const CLI::App& app, const std::string& format) {
+  static const std::vector<std::string> kDrawn = {"svg", "png", "pdf", "html", "json", "text"};
+  static const std::pair<const char*, std::vector<std::string>> kShown[] = {
+      {"--title", {"svg", "png", "pdf", "html", "json"}},
+      {"--precision", kDrawn},
+      {"--xlim", kDrawn},
+      {"--ylim", kDrawn},
+      {"--max-dots", kDrawn},
+      {"--labels", {"svg", "png", "pdf", "html", "text"}},
+      {"--columns", {"text"}},
+      {"--lines", {"text"}},
+  };
+  for (const auto& [option, formats] : kShown)
+    if (app.count(option) > 0 && std::ranges::find(formats, format) == formats.end())
+      throw UsageError(cat(option, " is for ", base::joined(formats), "; ", format, " does not show it"));
+}
+
+// Empty after --help or --version. Throws UsageError.
+std::optional<PlotArguments> parse_plot(int argc, char** argv) {
+  CLI::App app("Draws rooflines: estimates and measurements of models under the roofs of a machine.", "roofline-plot");
+  app.set_version_flag("--version", "roofline-plot " PAGODA_VERSION);
+  app.footer(kExamples);
+  PlotArguments arguments;
+  arguments.options.tool = "roofline-plot " PAGODA_VERSION;
+  std::string format, precision;
+  std::vector<double> x_limits, y_limits;
+  app.add_option("--ceilings", arguments.ceilings, "Measured roofs: a file of ert-ceilings")->type_name("FILE");
+  std::vector<std::string> devices;
+  const auto add_files = [&](const char* name, std::vector<std::string>& files, const char* what, const char* type) {
+    app.add_option(name, files, what)->type_name(type)->expected(1)->take_all();
+  };
+  add_files(
+      "--device", devices,
+      "Roofs as the vendor states them: an id of onnx-estimate --list-devices, ID:MODE, ID:gpu=918MHz,mem=2133MHz "
+      "or a file, also a measurement whose device reported its peaks; with --ceilings dotted beside the measured "
+      "ones. More of them, repeated or with commas: their rooflines beside that of the first",
+      "NAME|FILE");
+  add_files("--estimate", arguments.estimates, "A file of onnx-estimate --format json; repeatable", "FILE");
+  add_files("--measured", arguments.measured, "A file of pagoda-import or pagoda-profile; repeatable", "FILE");
+  app.add_option("-o,--output", arguments.output, "The file to write, whole or not at all; - for the terminal")
+      ->required();
+  app.add_option("--format", format, "svg, png, pdf, html, csv, json or text; default: what FILE ends in");
+  app.add_option("--title", arguments.options.title, "Instead of models and machine");
+  app.add_option("--precision", precision, "Whose peak is the main roof; default: that of most of the time");
+  app.add_option("--xlim", x_limits, "Ends of the intensity axis in FLOP/B; default: as --frame says")->expected(2);
+  app.add_option("--ylim", y_limits, "Ends of the performance axis in FLOP/s")->expected(2);
+  app.add_option("--max-dots", arguments.options.max_dots,
+                 "Dots drawn, most time first; the rest joins by type and place (default 2000)");
+  app.add_option("--labels", arguments.options.labels, "Operators with their name beside them (default 6)");
+  app.add_flag(
+      "--energy", arguments.options.energy,
+      "Work per joule instead of time: the arch by the constants of the device, or fitted to the runs, and dots and "
+      "stars of what has joules");
+  add_picture_options(app, arguments.picture);
+  app.add_option("--columns", arguments.options.columns, "Width of the terminal picture (default 100)")
+      ->check(CLI::Range(40, 400));
+  app.add_option("--lines", arguments.options.lines, "Height of the terminal picture (default 30)")
+      ->check(CLI::Range(12, 200));
+  if (!parse(app, argc, argv)) return std::nullopt;
+  for (const std::string& text : devices)
+    for (std::string& name : documents::split_devices(text)) arguments.devices.push_back(std::move(name));
+  if (arguments.ceilings.empty() && arguments.devices.empty() && arguments.measured.empty())
+    throw UsageError("give --ceilings FILE, --device NAME, or a --measured FILE whose device reported its peaks");
+  const std::size_t dot = arguments.output.rfind('.');
+  if (format.empty())
+    format = arguments.output == "-" ? "text" : dot == std::string::npos ? "" : arguments.output.substr(dot + 1);
+  const auto named = std::ranges::find(kFormats, format, [](const auto& each) { return each.first; });
+  if (named == kFormats.end())
+    throw UsageError(
+        cat("no format \"", format, "\"; end the file in .svg, .png, .pdf, .html, .csv or .json, or give --format"));
+  arguments.write = named->second;
+  refuse_unseen(app, format);
+  if (arguments.options.energy && app.count("--frame") > 0 && format != "html")
+    throw UsageError(
+        "--frame is for rooflines of time; an energy roofline fits its data: set its ends with --xlim and --ylim");
+  set_picture(arguments.picture, format, arguments.options);
+  if (!precision.empty() && !(arguments.options.precision = pagoda::precision(precision)))
+    throw UsageError(cat("\"", precision, "\" is not a precision; known: ", precision_names()));
+  if (!x_limits.empty()) arguments.options.x_limits = {x_limits[0], x_limits[1]};
+  if (!y_limits.empty()) arguments.options.y_limits = {y_limits[0], y_limits[1]};
+  arguments.options.color = arguments.output == "-" && base::is_output_terminal();
+  return arguments;
+}
 
 present::PlotFile read(const std::string& path, std::string_view expected) {
   return {path, base::read_file(path, expected)};
