@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "pagoda/base/cat.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::present {
 namespace {
@@ -95,12 +96,7 @@ std::string argument(const Field& field, bool has_value, std::string_view value)
     return cat(field.name, "={", text_literal(value.substr(0, equals)), ": ", literal(value.substr(equals + 1)), "}");
   }
   if (field.kind == Kind::Value) return cat(field.name, "=", literal(value));
-  std::string list;
-  for (std::size_t comma = value.find(','); comma != std::string_view::npos; comma = value.find(',')) {
-    list += text_literal(value.substr(0, comma)) + ", ";
-    value.remove_prefix(comma + 1);
-  }
-  return cat(field.name, "=[", list, text_literal(value), "]");
+  return cat(field.name, "=[", base::joined(base::split(value, ","), ", ", text_literal), "]");
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include "pagoda/documents/device.h"
 #include "plot/draw.h"
 #include "plot/plot_support.h"
-#include "plot/verdict.h"
 #include "support/files.h"
 #include "support/json_schema.h"
 
@@ -50,8 +49,8 @@ TEST_CASE("without bounds in the estimate, times follow from FLOPs, bytes and th
   CHECK(item(series, "relu").limit == Limit::Memory);
   CHECK(series.seconds == doctest::Approx(1e-4 + 8e-6 + 24e-6 + 1e-6));
   CHECK(series.memory_share == doctest::Approx(33e-6 / 133e-6));
-  CHECK(*dot(series, "conv").x == doctest::Approx(1000));
-  CHECK(*dot(series, "conv").y == doctest::Approx(10e12));
+  CHECK(dot(series, "conv").estimated->x == doctest::Approx(1000));
+  CHECK(dot(series, "conv").estimated->y == doctest::Approx(10e12));
 }
 
 TEST_CASE("the ridge is peak over bandwidth, of the roof that holds most of the time") {
@@ -121,8 +120,8 @@ TEST_CASE("a measured kernel is held against the bound of the nodes it joined") 
   CHECK(absent(series, Absence::Unmeasured) == 1);  // add_2
   CHECK(item(series, "stray").nodes.empty());
   CHECK(*series.joined_share == doctest::Approx(1 - 1e-5 / series.seconds));
-  CHECK(*dot(series, "conv").measured_y == doctest::Approx(5e12));
-  CHECK(*dot(series, "conv").y == doctest::Approx(10e12));
+  CHECK(dot(series, "conv").measured->y == doctest::Approx(5e12));
+  CHECK(dot(series, "conv").estimated->y == doctest::Approx(10e12));
 }
 
 TEST_CASE("the headline of kernels with a wall time is of the run, and says what lies between kernels") {
@@ -175,8 +174,8 @@ TEST_CASE("a run with a time and no kernels is a star at the model's work over i
   CHECK(series.measured_star->y() == doctest::Approx(4e9));
   CHECK(series.measured_star->x() == doctest::Approx(4e6 / 9e3));
   CHECK(*series.measured_star->longest == 2e-3);
-  CHECK(series.bound_star);                                 // the estimate's own star stays
-  CHECK(*dot(series, "conv").y == doctest::Approx(10e12));  // and so do its dots, with shares of the bound
+  CHECK(series.bound_star);                                           // the estimate's own star stays
+  CHECK(dot(series, "conv").estimated->y == doctest::Approx(10e12));  // and so do its dots, with shares of the bound
   CHECK(dot(series, "conv").share > 0.5);
   const std::string svg = present::plot_svg(input);
   CHECK(svg.find("class=\"spread\"") != std::string::npos);
@@ -197,7 +196,8 @@ TEST_CASE("a run with a time and no kernels is a star at the model's work over i
   CHECK(present::plot_svg(input).find(">batch=8<") != std::string::npos);
 
   // Marks that lie on each other share a label.
-  input.measured = {{"close.json", whole(R"("env": {}, "seconds": null, "runs": [{"config": {"batch": 1}, "seconds": 1e-3},
+  input.measured = {
+      {"close.json", whole(R"("env": {}, "seconds": null, "runs": [{"config": {"batch": 1}, "seconds": 1e-3},
       {"config": {"batch": 63}, "seconds": 63e-3}, {"config": {"batch": 64}, "seconds": 64e-3}])")}};
   CHECK(present::plot_svg(input).find(">batch=63, 64<") != std::string::npos);
   input.measured = {{"runs.json", whole(runs)}};
@@ -208,15 +208,16 @@ TEST_CASE("a run with a time and no kernels is a star at the model's work over i
                        "runs.json: none of its runs can be drawn: it ran batch=1, the estimate has 2; leave the dim "
                        "free, or estimate that size",
                        Error);
-  input.measured = {{"more.json", whole(R"("env": {}, "seconds": null, "runs": [{"config": {"batch": 2}, "seconds": 1e-3},
+  input.measured = {
+      {"more.json", whole(R"("env": {}, "seconds": null, "runs": [{"config": {"batch": 2}, "seconds": 1e-3},
       {"config": {"batch": 8}, "seconds": 2e-3}, {"config": {"batch": 4}, "seconds": 2e-3}])")}};
   const std::vector<std::string> warnings = make_chart(input, {}).warnings;
-  CHECK(std::count_if(warnings.begin(), warnings.end(), [](const std::string& warning) {
-          return warning.find("not drawn") != std::string::npos;
-        }) == 1);
-  CHECK(std::count(warnings.begin(), warnings.end(),
-                   "more.json: 2 runs are not drawn; the first: it ran batch=4, the estimate has 2; leave the dim free, "
-                   "or estimate that size") == 1);
+  CHECK(std::count_if(warnings.begin(), warnings.end(),
+                      [](const std::string& warning) { return warning.find("not drawn") != std::string::npos; }) == 1);
+  CHECK(
+      std::count(warnings.begin(), warnings.end(),
+                 "more.json: 2 runs are not drawn; the first: it ran batch=4, the estimate has 2; leave the dim free, "
+                 "or estimate that size") == 1);
   input.estimates.clear();
   CHECK_THROWS_AS(make_chart(input, {}), Error);
 }
@@ -248,7 +249,7 @@ TEST_CASE("a point far above its roof is drawn where it is, and warned of") {
   input.measured[0].text.replace(at, 4, "5e-5");  // half of the lower bound
   const Chart chart = make_chart(input, {});
   CHECK(dot(chart.series.at(0), "conv").above_roof);
-  CHECK(*dot(chart.series.at(0), "conv").measured_y == doctest::Approx(20e12));
+  CHECK(dot(chart.series.at(0), "conv").measured->y == doctest::Approx(20e12));
   CHECK(std::any_of(chart.warnings.begin(), chart.warnings.end(),
                     [](const std::string& text) { return text.find("above the roof") != std::string::npos; }));
 }
@@ -346,8 +347,7 @@ TEST_CASE("members that this version does not know are named and left out") {
   std::string run = test::small_measured();
   run.insert(run.find('{') + 1, R"("colour": 3, )");
   input.measured = {{"run.json", run}};
-  CHECK(make_chart(input, {}).warnings.front() ==
-        "run.json: \"colour\" is not known to this version and was left out");
+  CHECK(make_chart(input, {}).warnings.front() == "run.json: \"colour\" is not known to this version and was left out");
 }
 
 }  // namespace

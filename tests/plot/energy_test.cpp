@@ -5,10 +5,9 @@
 #include <regex>
 #include <set>
 
-#include "plot/draw.h"
-#include "plot/layout.h"
-#include "plot/plot_support.h"
 #include "draw/text.h"
+#include "plot/draw.h"
+#include "plot/plot_support.h"
 #include "support/json_schema.h"
 
 namespace pagoda::present::plot {
@@ -202,8 +201,8 @@ TEST_CASE("a run far below the arch is inside the frame, and a chart without poi
 TEST_CASE("an energy chart is fitted to its runs and balances, and its legend has no empty part") {
   const Chart chart = energy_view(make_chart(two_models(), {}));
   for (const Series& series : chart.series)
-    for (const Star& run : series.runs) CHECK(chart.frame.holds(run.x(), run.y()));
-  CHECK(chart.frame.holds(100, flops_per_joule(*chart.energy->model, 100)));  // the energy balance
+    for (const Star& run : series.runs) CHECK(chart.frame.holds(run.place()));
+  CHECK(chart.frame.holds({100, flops_per_joule(*chart.energy->model, 100)}));  // the energy balance
   CHECK(chart.frame.x1 / chart.frame.x0 <= 1e4);
   CHECK(chart_svg(chart).find(">Marks<") != std::string::npos);
   present::PlotInput input = two_models();

@@ -9,7 +9,6 @@
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
 #include "plot/draw.h"
-#include "plot/layout.h"
 #include "plot/plot_support.h"
 #include "support/golden.h"
 #include "support/sometimes.h"
@@ -68,8 +67,8 @@ TEST_CASE("roofs end where the inputs say") {
     }
   }
   CHECK(checked == 2);
-  REQUIRE(layout.ridge_x);
-  CHECK(*layout.ridge_x == doctest::Approx(pixel_x(frame, 10)));
+  REQUIRE(layout.ridge);
+  CHECK(layout.ridge->x == doctest::Approx(pixel_x(frame, 10)));
 }
 
 TEST_CASE("no label covers another label, a dot or the edge") {
@@ -91,9 +90,9 @@ TEST_CASE("no label covers another label, a dot or the edge") {
       CHECK(boxes[i].inside(kPlot));
       for (std::size_t j = i + 1; j < boxes.size(); ++j) CHECK_FALSE(boxes[i].overlaps(boxes[j]));
       for (const DotMark& dot : layout.dots)
-        if (has_place(dot.x))
+        if (const auto& at = dot.estimated; has_place(at))
           CHECK_FALSE(
-              boxes[i].overlaps({*dot.x - dot.radius, *dot.y - dot.radius, *dot.x + dot.radius, *dot.y + dot.radius}));
+              boxes[i].overlaps({at->x - dot.radius, at->y - dot.radius, at->x + dot.radius, at->y + dot.radius}));
     }
   }
 }
@@ -247,10 +246,10 @@ TEST_CASE("a still picture's frame is what the dots need, or the machine's") {
   fit_frame(fitted);
   double low_x = INFINITY, high_x = 0, all = 0, outside = 0;
   for (const Dot& dot : fitted.series[0].dots) {
-    if (dot.rail || !dot.x) continue;
-    low_x = std::min(low_x, *dot.x), high_x = std::max(high_x, *dot.x);
+    if (dot.rail || !dot.estimated) continue;
+    low_x = std::min(low_x, dot.estimated->x), high_x = std::max(high_x, dot.estimated->x);
     all += dot.seconds;
-    if (!fitted.frame.holds(*dot.x, *dot.y)) outside += dot.seconds;
+    if (!fitted.frame.holds(*dot.estimated)) outside += dot.seconds;
   }
   CHECK(outside <= 0.01 * all);
   CHECK(std::log10(high_x / low_x) / std::log10(fitted.frame.x1 / fitted.frame.x0) > 1.0 / 3);

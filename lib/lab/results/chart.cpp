@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "draw/raster.h"
 #include "draw/text.h"
 #include "page/page_files.h"
 #include "pagoda/base/cat.h"

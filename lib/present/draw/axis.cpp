@@ -6,7 +6,18 @@
 
 namespace pagoda::present::plot {
 
+namespace {
+
 constexpr double kTolerance = 1e-9;  // of a value at the end of an axis
+
+double round_step(double span, int most) {
+  const double decade = std::pow(10, std::floor(std::log10(span / most)));
+  for (const double factor : {1.0, 2.0, 5.0})
+    if (span / (factor * decade) <= most) return factor * decade;
+  return 10 * decade;
+}
+
+}  // namespace
 
 double LogAxis::operator()(double value) const {
   return from + (to - from) * std::log(value / low) / std::log(high / low);
@@ -27,13 +38,6 @@ std::vector<Tick> log_ticks(double low, double high) {
           value >= low * (1 - kTolerance) && value <= high * (1 + kTolerance))
         ticks.push_back({value, step, exponent});
   return ticks;
-}
-
-double round_step(double span, int most) {
-  const double decade = std::pow(10, std::floor(std::log10(span / most)));
-  for (const double factor : {1.0, 2.0, 5.0})
-    if (span / (factor * decade) <= most) return factor * decade;
-  return 10 * decade;
 }
 
 std::vector<double> linear_ticks(double low, double high, int most) {

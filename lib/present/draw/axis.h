@@ -6,6 +6,12 @@
 
 namespace pagoda::present::plot {
 
+struct Point {
+  double x = 0, y = 0;
+
+  bool operator==(const Point&) const = default;
+};
+
 struct Box {
   double x0 = 0, y0 = 0, x1 = 0, y1 = 0;
 
@@ -31,9 +37,7 @@ struct Tick {
 
 // The round values from `low` to `high`, ascending.
 std::vector<Tick> log_ticks(double low, double high);
-// The smallest step of 1, 2 or 5 times a power of ten with at most `most` steps in `span`.
-double round_step(double span, int most);
-// The multiples of that step from `low` to `high`.
+// The multiples from `low` to `high` of 1, 2 or 5 times a power of ten: of the smallest with at most `most` steps.
 std::vector<double> linear_ticks(double low, double high, int most = 5);
 
 }  // namespace pagoda::present::plot

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "draw/svg.h"
@@ -67,6 +68,10 @@ struct IntervalChart {
   double reference = 1;
 };
 std::string draw(const IntervalChart& chart, double width = kPictureWidth);
+
+// PNG or PDF of any picture, by `format`: "png" or "pdf". `in_print`: a PNG has 300 dots per inch, otherwise two dots
+// per pixel.
+std::string rasterize(const std::string& svg, std::string_view format, bool in_print = false);
 
 // One picture in both widths; a page shows the one that suits its window.
 struct Picture {

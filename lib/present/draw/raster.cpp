@@ -1,10 +1,9 @@
 // PNG and PDF by librsvg's rsvg-convert as a separate process: no library to link, and all pictures derive from the
 // SVG.
-#include "draw/raster.h"
-
 #include <fstream>
 #include <optional>
 
+#include "draw/picture.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/process.h"

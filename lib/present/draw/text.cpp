@@ -54,9 +54,8 @@ std::string fit(const std::string& text, double size, double width) {
 std::vector<std::string> wrapped(const std::string& text, double size, double width, std::size_t most) {
   std::vector<std::string> rows;
   std::string row;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, end - at), longer = row.empty() ? word : row + " " + word;
+  for (const std::string& word : base::split(text, " ")) {
+    const std::string longer = row.empty() ? word : row + " " + word;
     if (row.empty() || text_width(longer, size) <= width) {
       row = longer;
     } else if (rows.size() + 1 == most) {
@@ -65,7 +64,6 @@ std::vector<std::string> wrapped(const std::string& text, double size, double wi
     } else {
       rows.push_back(std::exchange(row, word));
     }
-    at = end + 1;
   }
   if (!row.empty()) rows.push_back(fit(row, size, width));
   return rows;
@@ -86,12 +84,8 @@ std::string short_name(const std::string& name, std::size_t columns) {
 namespace {
 
 std::vector<std::string> parts_of(const std::string& name) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= name.size();) {
-    const std::size_t end = std::min(name.find('/', begin), name.size());
-    if (end > begin) parts.push_back(name.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  std::vector<std::string> parts = base::split(name, "/");
+  std::erase(parts, "");
   return parts;
 }
 

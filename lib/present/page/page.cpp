@@ -8,13 +8,24 @@
 #include "draw/text.h"
 #include "page/parts.h"
 #include "pagoda/base/cat.h"
+#include "pagoda/base/embedded_file.h"
+#include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
 #include "plot/draw.h"
-#include "plot/verdict.h"
 #include "report/rows.h"
 
 namespace pagoda::present::plot {
+
+std::span<const base::EmbeddedFile> page_files();
+
 namespace {
+
+std::string_view file_text(std::string_view name) {
+  const auto files = page_files();
+  return std::ranges::find(files, name, &base::EmbeddedFile::name)->text;
+}
+
+std::string scripts(std::initializer_list<std::string_view> names) { return base::joined(names, "", file_text); }
 
 // JSON inside a script element: "<" could end the element or open a comment, so it is written as an escape. Blanks
 // between tokens are left out.
@@ -189,12 +200,6 @@ std::string section(const char* id, const char* title, const std::string& conten
   return "<section class=\"answer\" id=\"" + std::string(id) + "\"><h2>" + title + "</h2>" + content + "</section>\n";
 }
 
-// The requested limits, met or not, with the causes.
-std::string budgets_html(const documents::EstimateDocument& estimate) {
-  if (!estimate.budgets) return {};
-  return section("budgets", "Budgets", table_html(report::budgets_grid(*estimate.budgets), "Budgets"));
-}
-
 // Work, memory, traffic, phase, fit, time, advice, the heaviest rows; for training also the step.
 std::string answer_html(const documents::EstimateDocument& estimate) {
   const ReportOptions options;
@@ -229,6 +234,34 @@ std::string tabs_html(const Chart& chart, std::string_view first) {
 
 }  // namespace
 
+std::string page_file(std::string_view name, const std::map<std::string_view, std::string>& values) {
+  std::string text;
+  std::string_view rest = file_text(name);
+  for (std::size_t hole = rest.find("{{"); hole != std::string_view::npos; hole = rest.find("{{")) {
+    const std::size_t end = rest.find("}}", hole);
+    text.append(rest.substr(0, hole)).append(values.at(rest.substr(hole + 2, end - hole - 2)));
+    rest.remove_prefix(end + 2);
+  }
+  return text.append(rest);
+}
+
+std::string page_script() {
+  return scripts({"kit.js", "data.js", "state.js", "roofline.js", "table.js", "hover.js", "structure.js", "timeline.js",
+                  "types.js", "fusion.js", "energy.js", "compare.js", "tabs.js", "what_if.js", "main.js"});
+}
+
+std::string report_page_script() { return scripts({"kit.js", "report.js"}); }
+
+std::string page_of(std::string_view title, const std::string& body, std::string_view script) {
+  const std::string code = cat("\"use strict\";(()=>{", script, "})();\n"), style(file_text("page.css"));
+  return page_file("page.html", {{"script_hash", base::base64(base::sha256(code))},
+                                 {"style_hash", base::base64(base::sha256(style))},
+                                 {"title", xml(title)},
+                                 {"style", style},
+                                 {"body", body},
+                                 {"script", code}});
+}
+
 std::string chart_html(const Chart& chart, std::string_view first) {
   const documents::EstimateDocument* answered = chart.estimates.size() == 1 ? &chart.estimates[0].document() : nullptr;
   const std::string columns = columns_json(), what_if = what_if_json(chart), pairs = pairs_json(chart);
@@ -240,9 +273,12 @@ std::string chart_html(const Chart& chart, std::string_view first) {
        {std::pair{"columns-data", &columns}, {"what-if-data", &what_if}, {"pairs-data", &pairs}})
     if (!json->empty())
       more_data += cat("\n<script type=\"application/json\" id=\"", id, "\">", in_script(*json), "</script>");
+  std::string budgets;  // the requested limits, met or not, with the causes
+  if (answered != nullptr && answered->budgets)
+    budgets = section("budgets", "Budgets", table_html(report::budgets_grid(*answered->budgets), "Budgets"));
   const std::string body =
       page_file("chart.html", {{"verdict", verdict_html(chart)},
-                               {"budgets", answered == nullptr ? "" : budgets_html(*answered)},
+                               {"budgets", budgets},
                                {"what_if", what_if.empty() ? no_formulas_html(chart) : page_file("what_if.html")},
                                {"roofline", draw_roofline(chart, false)},
                                {"warnings", warnings},

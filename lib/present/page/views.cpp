@@ -69,22 +69,21 @@ std::string draw_memory(const documents::EstimateDocument& estimate, const std::
 std::vector<LineChart> sweep_charts(const documents::EstimateSweep& sweep) {
   struct Quantity {
     const char *title, *unit, *bound;
+    std::size_t color;
     std::optional<double> (*value)(const documents::EstimatePoint&, const std::optional<double>& seconds);
   };
   // clang-format off
   constexpr std::array<Quantity, 3> kQuantities = {{
-      {"Time",            "s",      "at least", [](const auto&, const std::optional<double>& seconds) { return seconds; }},
-      {"Speed",           "FLOP/s", "at most",  [](const auto& point, const std::optional<double>& seconds) {
+      {"Time",            "s",      "at least", 0, [](const auto&, const std::optional<double>& seconds) { return seconds; }},
+      {"Speed",           "FLOP/s", "at most",  3, [](const auto& point, const std::optional<double>& seconds) {
          const auto flops = documents::real(point.counts.flops);
          return flops && seconds.value_or(0) > 0 ? std::optional(*flops / *seconds) : std::nullopt; }},
-      {"Memory of a run", "B",      "",         [](const auto& point, const std::optional<double>&) { return documents::real(point.memory_bytes); }}}};
-  constexpr std::array<std::size_t, 3> kColorOf = {0, 3, 2};
+      {"Memory of a run", "B",      "",         2, [](const auto& point, const std::optional<double>&) { return documents::real(point.memory_bytes); }}}};
   // clang-format on
   std::vector<LineChart> charts;
-  for (std::size_t q = 0; q < kQuantities.size(); ++q) {
-    const auto& [title, unit, bound, value] = kQuantities[q];
-    ChartLine least{.name = bound, .points = {}, .color = kColorOf[q]},
-        measured{.name = "measured", .points = {}, .color = kColorOf[q]};
+  for (const auto& [title, unit, bound, color, value] : kQuantities) {
+    ChartLine least{.name = bound, .points = {}, .color = color},
+        measured{.name = "measured", .points = {}, .color = color};
     for (const documents::EstimatePoint& point : sweep.points) {
       const double size = static_cast<double>(point.sizes.front());
       if (size <= 0) continue;

@@ -89,59 +89,55 @@ std::vector<std::int32_t> kernels_of(const WhatIf& what_if, RooflineWork WhatIf:
   return kernels;
 }
 
-// The class of each item: of its row, or on a fused chart of its group.
-Classes classes_of(const WhatIf& what_if, const Series& series, bool is_fused, std::vector<std::size_t>& of_items) {
-  Classes classes;
+// The kernels of the chart's items in every case.
+struct ItemKernels {
+  Classes classes;                    // of rows, or on a fused chart of groups
+  std::vector<std::size_t> class_of;  // by item
+  // On an unfused chart: the fused kernels of groups of several rows. Each group has its own index, so that the page
+  // can find the rows of one kernel.
+  std::vector<std::vector<std::int32_t>> groups;
+  std::vector<std::int64_t> group_of;  // by item; -1: none
+  // On a fused chart: the classes of rows.
+  Classes rows;
+  std::vector<std::vector<std::size_t>> rows_of;  // by item
+};
+
+ItemKernels item_kernels(const WhatIf& what_if, const Series& series, bool is_fused) {
+  ItemKernels result;
+  std::map<std::int32_t, std::size_t> size_of, place_of;  // by group
+  for (const std::int32_t group : what_if.group_of)
+    if (group >= 0) ++size_of[group];
+  const auto of_row = [&](std::size_t node) { return kernels_of(what_if, &WhatIf::Case::rows, node); };
+  const auto of_group = [&](std::int32_t group) {
+    return kernels_of(what_if, &WhatIf::Case::fused, static_cast<std::size_t>(group));
+  };
   for (const Item& item : series.items) {
-    if (!is_fused) {
-      of_items.push_back(classes.place(kernels_of(what_if, &WhatIf::Case::rows, item.nodes.front())));
+    if (is_fused) {
+      std::vector<std::int32_t> kernels(what_if.cases.size(), -1);  // of the first node that runs
+      std::vector<std::size_t>& rows = result.rows_of.emplace_back();
+      for (const std::size_t node : item.nodes) {
+        rows.push_back(result.rows.place(of_row(node)));
+        if (what_if.group_of[node] < 0) continue;
+        const std::vector<std::int32_t> fused = of_group(what_if.group_of[node]);
+        for (std::size_t i = 0; i < kernels.size(); ++i)
+          if (kernels[i] < 0) kernels[i] = fused[i];
+      }
+      result.class_of.push_back(result.classes.place(std::move(kernels)));
       continue;
     }
-    std::vector<std::int32_t> kernels(what_if.cases.size(), -1);  // kernel of the first node that runs
-    for (const std::size_t node : item.nodes) {
-      if (what_if.group_of[node] < 0) continue;
-      const auto of_group = kernels_of(what_if, &WhatIf::Case::fused, static_cast<std::size_t>(what_if.group_of[node]));
-      for (std::size_t i = 0; i < kernels.size(); ++i)
-        if (kernels[i] < 0) kernels[i] = of_group[i];
-    }
-    of_items.push_back(classes.place(std::move(kernels)));
+    const std::size_t node = item.nodes.front();
+    result.class_of.push_back(result.classes.place(of_row(node)));
+    const std::int32_t group = what_if.group_of[node];
+    result.group_of.push_back(-1);
+    if (group < 0 || size_of[group] < 2) continue;
+    const auto [found, is_new] = place_of.emplace(group, result.groups.size());
+    result.group_of.back() = static_cast<std::int64_t>(found->second);
+    if (is_new) result.groups.push_back(of_group(group));
   }
-  return classes;
+  return result;
 }
 
-// For each item its group of several rows (-1: none), and the fused kernels of each group in every case. Each group has
-// its own index, so that the page can find the rows of one kernel.
-std::vector<std::vector<std::int32_t>> groups_of(const WhatIf& what_if, const Series& series,
-                                                 std::vector<std::int64_t>& group_of_item) {
-  std::map<std::int32_t, std::size_t> rows;
-  for (const std::int32_t group : what_if.group_of)
-    if (group >= 0) ++rows[group];
-  std::vector<std::vector<std::int32_t>> groups;
-  std::map<std::int32_t, std::size_t> places;
-  for (const Item& item : series.items) {
-    const std::int32_t group = what_if.group_of[item.nodes.front()];
-    group_of_item.push_back(-1);
-    if (group < 0 || rows[group] < 2) continue;
-    const auto [found, is_new] = places.emplace(group, groups.size());
-    group_of_item.back() = static_cast<std::int64_t>(found->second);
-    if (is_new) groups.push_back(kernels_of(what_if, &WhatIf::Case::fused, static_cast<std::size_t>(group)));
-  }
-  return groups;
-}
-
-// For each item, which is a fused kernel, the classes of its rows.
-Classes rows_of(const WhatIf& what_if, const Series& series, std::vector<std::vector<std::size_t>>& of_items) {
-  Classes classes;
-  for (const Item& item : series.items) {
-    std::vector<std::size_t>& rows = of_items.emplace_back();
-    for (const std::size_t node : item.nodes)
-      rows.push_back(classes.place(kernels_of(what_if, &WhatIf::Case::rows, node)));
-  }
-  return classes;
-}
-
-void write_cases(base::JsonWriter& json, const WhatIf& what_if, const Classes& classes,
-                 const std::vector<std::vector<std::int32_t>>& groups, const Classes& rows) {
+void write_cases(base::JsonWriter& json, const WhatIf& what_if, const ItemKernels& items) {
   Kernels kernels;
   json.key("cases").begin_array();
   for (std::size_t at = 0; at < what_if.cases.size(); ++at) {
@@ -154,8 +150,8 @@ void write_cases(base::JsonWriter& json, const WhatIf& what_if, const Classes& c
     write_kernels(json, "rows", each.rows, kernels);
     write_kernels(json, "fused", each.fused, kernels);
     const WhatIf::Counts& totals = each.totals;
-    members(json, "classes", in_case(classes.values(), at), "groups", in_case(groups, at), "row_classes",
-            in_case(rows.values(), at), "memory", each.memory, "totals",
+    members(json, "classes", in_case(items.classes.values(), at), "groups", in_case(items.groups, at), "row_classes",
+            in_case(items.rows.values(), at), "memory", each.memory, "totals",
             std::array{totals.macs, totals.arith, totals.special, totals.comparisons, totals.bytes_read,
                        totals.bytes_written, each.fused_read, each.fused_written})
         .end_object();
@@ -221,9 +217,7 @@ std::string what_if_json(const Chart& chart) {
   if (!estimate.source->what_if || !roofline || roofline->device != chart.device.id) return "";
   const WhatIf& what_if = *estimate.source->what_if;
   const bool is_fused = roofline->traffic == TrafficModel::Fused;
-  std::vector<std::size_t> class_of_item;
-  const Classes classes = classes_of(what_if, chart.series.front(), is_fused, class_of_item);
-
+  const ItemKernels items = item_kernels(what_if, chart.series.front(), is_fused);
   std::vector<std::string> arguments;
   for (const std::string& word : what_if.arguments) arguments.push_back(command_line(word));
   base::JsonWriter json;
@@ -236,14 +230,9 @@ std::string what_if_json(const Chart& chart) {
         .end_object();
   json.end_array();
   write_formulas(json, what_if.formulas);
-  std::vector<std::int64_t> group_of_item;
-  std::vector<std::vector<std::size_t>> rows_of_item;
-  const auto groups =
-      is_fused ? std::vector<std::vector<std::int32_t>>() : groups_of(what_if, chart.series.front(), group_of_item);
-  const Classes rows = is_fused ? rows_of(what_if, chart.series.front(), rows_of_item) : Classes{};
-  write_cases(json, what_if, classes, groups, rows);
-  members(json, "group_of", group_of_item, "rows_of", rows_of_item, "class_of", class_of_item, "tokens", what_if.tokens,
-          "weights", weights(estimate.document().count));
+  write_cases(json, what_if, items);
+  members(json, "group_of", items.group_of, "rows_of", items.rows_of, "class_of", items.class_of, "tokens",
+          what_if.tokens, "weights", weights(estimate.document().count));
   std::array<bool, kPrecisions> is_used{};
   for (const WhatIf::Case& each : what_if.cases)
     for (const RooflineWork* work : {&each.rows, &each.fused})

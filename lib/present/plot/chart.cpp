@@ -33,10 +33,6 @@ bool is_same_device(const ChartEstimate& estimate, const Chart& chart) {
 }
 
 std::string base_name(const std::string& path) { return path.substr(path.find_last_of("/\\") + 1); }  // npos + 1 is 0
-std::string stem(const std::string& path) {
-  const std::string name = base_name(path);
-  return name.substr(0, name.rfind('.'));
-}
 
 // The estimate of a measurement: the one that its join names, else the one at the same position.
 std::optional<std::size_t> estimate_of(const Chart& chart, std::size_t measured) {
@@ -161,7 +157,7 @@ void add_path(Chart& chart) {
 }
 
 Change change_of(const std::string& name, const Star& from, const Star& to) {
-  return {name, from.x(), from.y(), to.x(), to.y(), from.seconds, to.seconds};
+  return {name, from.place(), to.place(), from.seconds, to.seconds};
 }
 
 // The moves from the first series to the second: measured items by name, with identical moves merged. Estimated items
@@ -187,8 +183,7 @@ void add_changes(Chart& chart) {
     const Star from{"", *old.work(), *old.traffic(), *old.time()}, to{"", *item.work(), *item.traffic(), *item.time()};
     const Change change = change_of(item.name, from, to);
     const auto same = std::ranges::find_if(chart.changes, [&](const Change& other) {
-      return other.before_x == change.before_x && other.before_y == change.before_y &&
-             other.after_x == change.after_x && other.after_y == change.after_y;
+      return other.before == change.before && other.after == change.after;
     });
     if (same == chart.changes.end()) {
       chart.changes.push_back(change);
@@ -364,11 +359,10 @@ void label_by_file(Chart& chart, const PlotInput& input) {
   for (const Series& series : chart.series) ++count[series.label];
   for (Series& series : chart.series) {
     if (count[series.label] < 2) continue;
-    if (series.run_file || series.estimate)
-      series.label += cat(" (",
-                          stem(series.run_file ? input.measured[*series.run_file].name
-                                               : chart.estimates[*series.estimate].source->name),
-                          ")");
+    if (!series.run_file && !series.estimate) continue;
+    const std::string file = base_name(series.run_file ? input.measured[*series.run_file].name
+                                                       : chart.estimates[*series.estimate].source->name);
+    series.label += cat(" (", file.substr(0, file.rfind('.')), ")");
   }
 }
 

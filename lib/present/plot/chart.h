@@ -34,9 +34,6 @@ struct ChartEstimate {
   std::vector<std::size_t> positions(const std::vector<std::size_t>& indices) const;
   // Of the nodes at these positions, the one that does most of the work.
   std::size_t heaviest(const std::vector<std::size_t>& positions) const;
-  std::string_view traffic() const;
-  // Bytes of all weights, if the memory plan is known.
-  std::optional<double> weight_bytes() const;
   std::string label_without_free() const;                    // "resnet50" with only the sizes that are set
   std::string label(const std::string& without = {}) const;  // "resnet50, batch=8", leaving out the dim `without`
 };
@@ -120,20 +117,17 @@ struct Dot {
   // `name`: the items' common pattern, "layers.*/conv/Conv"; the first name if other dots have that pattern too.
   // Aggregates are named by their type.
   std::string type, name;
-  bool aggregate = false;         // combines items beyond PlotOptions::max_dots
-  double seconds = 0, share = 0;  // sum; share of the series' time
-  std::optional<double> x, y;     // estimated: FLOP/B and FLOP/s at the least time
-  std::optional<double> measured_x, measured_y;
-  std::optional<double> l1_x, l2_x;     // measured intensities, drawn at measured_y
-  std::optional<double> low_y, high_y;  // from the longest and shortest of repeated runs
-  bool above_roof = false;              // measured more than 5% above its roof
-  bool rail = false;                    // no FLOPs: y is then B/s
-  std::size_t color = 0;                // index in Series::types; kColors is "other"
+  bool aggregate = false;                    // combines items beyond PlotOptions::max_dots
+  double seconds = 0, share = 0;             // sum; share of the series' time
+  std::optional<Point> estimated, measured;  // FLOP/B and FLOP/s; estimated: at the least time
+  std::optional<double> l1_x, l2_x;          // measured intensities, drawn at the measured speed
+  std::optional<double> low_y, high_y;       // from the longest and shortest of repeated runs
+  bool above_roof = false;                   // measured more than 5% above its roof
+  bool rail = false;                         // no FLOPs: y is then B/s
+  std::size_t color = 0;                     // index in Series::types; kColors is "other"
 
   // Where one dot stands for both: measured, else estimated.
-  std::pair<std::optional<double>, std::optional<double>> place() const {
-    return {measured_x ? measured_x : x, measured_y ? measured_y : y};
-  }
+  const std::optional<Point>& place() const { return measured ? measured : estimated; }
 };
 
 struct TypeTime {
@@ -149,6 +143,7 @@ struct Star {  // a whole model
   std::optional<double> joules = {};
   double x() const { return flops / bytes; }
   double y() const { return flops / seconds; }
+  Point place() const { return {x(), y()}; }
 };
 
 // One model in one configuration, estimated or measured or both.
@@ -179,7 +174,7 @@ struct Series {
 // A change from the first series to the second.
 struct Change {
   std::string name;
-  double before_x = 0, before_y = 0, after_x = 0, after_y = 0;
+  Point before = {}, after = {};
   double before_seconds = 0, after_seconds = 0;
   std::size_t count = 1;  // items with the same move
 };
@@ -232,7 +227,7 @@ std::int64_t device_count(const ChartEstimate& estimate, const Chart& chart);
 // "8 × NVIDIA H200 SXM 141 GB" if all estimates are split over that many devices.
 std::string machine_text(const Chart& chart);
 
-// True if a file has times of whole runs but no kernels (runs.cpp).
+// True if a file has times of whole runs but no kernels.
 bool is_of_whole_runs(const documents::Measured& measured);
 // Moves runs of a size that has a better one from `runs` to `other_runs`, or back.
 void keep_best(Series& series);

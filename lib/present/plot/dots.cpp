@@ -8,7 +8,7 @@
 
 #include "pagoda/base/enum_names.h"
 #include "plot/chart.h"
-#include "report/folded.h"
+#include "report/rows.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -39,7 +39,7 @@ Absence absence_of(const Item& item, bool measured) {
 bool is_drawn(const Item& item) { return item.absence == Absence::None || item.absence == Absence::ZeroFlops; }
 
 // The same operator on the same sizes with the same counts, in layers whose names differ only in numbers, as the rows
-// of the answer (report/folded.h). Different attributes show in the counts.
+// of the answer (report/rows.h). Different attributes show in the counts.
 using Same = std::tuple<std::string, std::size_t, std::string, std::string, std::string, double, double, double, double,
                         Absence>;
 
@@ -77,18 +77,15 @@ void place(const Series& series, const Frame& frame, Dot& dot) {
   const auto sum = [&](auto member) { return total(series, dot, member); };
   const std::optional<double> flops = sum(&Item::flops), bytes = sum(&Item::bytes), bound = sum(&Item::bound_seconds),
                               seconds = sum(&Item::seconds), work = sum(&Item::work), traffic = sum(&Item::traffic);
-  dot.x = dot.rail ? frame.x0 : ratio(flops, bytes);
-  dot.y = ratio(dot.rail ? bytes : flops, bound);
-  dot.measured_x = dot.rail ? frame.x0 : ratio(work, traffic);
-  dot.measured_y = ratio(dot.rail ? traffic : work, seconds);
-  if (!dot.x || !dot.y) dot.x.reset();
-  if (!dot.measured_x || !dot.measured_y) dot.measured_x.reset();
-  if (dot.rail) return;
-  if (!dot.x) dot.y.reset();
-  if (!dot.measured_x) {
-    dot.measured_y.reset();
-    return;
-  }
+  const auto point = [&](const std::optional<double>& operations, const std::optional<double>& moved,
+                         const std::optional<double>& time) {
+    const std::optional<double> x = dot.rail ? frame.x0 : ratio(operations, moved),
+                                y = ratio(dot.rail ? moved : operations, time);
+    return x && y ? std::optional(Point{*x, *y}) : std::nullopt;
+  };
+  dot.estimated = point(flops, bytes, bound);
+  dot.measured = point(work, traffic, seconds);
+  if (dot.rail || !dot.measured) return;
   dot.low_y = ratio(work, sum(&Item::max_seconds));
   dot.high_y = ratio(work, sum(&Item::min_seconds));
   dot.l2_x = ratio(work, sum(&Item::l2_bytes));
@@ -121,14 +118,13 @@ void group_types(Series& series) {
 // Merges the dots with the least time by type and by cells of a quarter decade, so that pictures stay small.
 void limit_dots(Series& series, const Frame& frame, std::size_t limit) {
   if (series.dots.size() <= limit) return;
-  const auto cell = [](const std::optional<double>& value) {
-    return value ? static_cast<int>(std::floor(4 * std::log10(*value))) : -9999;
+  const auto cell = [](const std::optional<Point>& at, double Point::*axis) {
+    return at ? static_cast<int>(std::floor(4 * std::log10((*at).*axis))) : -9999;
   };
   std::map<std::tuple<std::string, int, int, bool>, Dot> cells;
   for (std::size_t i = limit; i < series.dots.size(); ++i) {
     const Dot& dot = series.dots[i];
-    const auto [x, y] = dot.place();
-    Dot& joined = cells[{dot.type, cell(x), cell(y), dot.rail}];
+    Dot& joined = cells[{dot.type, cell(dot.place(), &Point::x), cell(dot.place(), &Point::y), dot.rail}];
     joined.aggregate = true;
     joined.rail = dot.rail;
     joined.type = joined.name = dot.type;

@@ -2,22 +2,23 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <numbers>
 
 #include "draw/text.h"
-#include "plot/verdict.h"
 
 namespace pagoda::present::plot {
 namespace {
 
 // The outline of a five-pointed star, for whole models.
-std::string star_path(double x, double y, double radius) {
-  std::string path;
+std::string star_path(const Point& at, double radius) {
+  std::vector<Point> points;
+  points.reserve(10);
   for (int i = 0; i < 10; ++i) {
     const double angle = std::numbers::pi * (i / 5.0 - 0.5), r = i % 2 == 0 ? radius : radius * 0.45;
-    path += filled(i == 0 ? "M% %" : "L% %", {x + r * std::cos(angle), y + r * std::sin(angle)});
+    points.push_back({at.x + r * std::cos(angle), at.y + r * std::sin(angle)});
   }
-  return path + "Z";
+  return polyline(points) + "Z";
 }
 
 // Grid and ticks, 1-2-5 in each decade. The page redraws them by the same rule when it zooms.
@@ -55,8 +56,8 @@ void draw_axes(Svg& svg, const Chart& chart, const Layout& layout) {
 
 void draw_zones(Svg& svg, const Chart& chart, const Layout& layout, bool standalone) {
   // The page always gets the zones: it shows and hides them with its roofs.
-  if (!layout.ridge_x || (standalone && !chart.roofs.is_single())) return;
-  const double x = *layout.ridge_x, y = *layout.ridge_y;
+  if (!layout.ridge || (standalone && !chart.roofs.is_single())) return;
+  const auto [x, y] = *layout.ridge;
   const Box& plot = layout.scale.plot;
   for (const RoofMark& mark : layout.roofs) {
     if (mark.roof->kind != Roof::Kind::Bandwidth || !mark.is_main || !mark.line) continue;
@@ -68,8 +69,8 @@ void draw_zones(Svg& svg, const Chart& chart, const Layout& layout, bool standal
 }
 
 void draw_ridge(Svg& svg, const Chart& chart, const Layout& layout, bool standalone) {
-  if (!layout.ridge_x) return;
-  const double x = *layout.ridge_x, y = *layout.ridge_y;
+  if (!layout.ridge) return;
+  const auto [x, y] = *layout.ridge;
   const Box& plot = layout.scale.plot;
   svg.open("g id='ridge'");
   svg.leaf("path class='ridge' stroke='%' stroke-dasharray='2 4' fill='none' d='M% %V%'", {kMuted, x, y, plot.y1});
@@ -98,7 +99,8 @@ void draw_roofs(Svg& svg, const Layout& layout) {
              {mark.is_main ? " main" : "", roof.id, roof.shown ? "" : "none"});
     if (mark.line)
       svg.leaf("path d='%' stroke='#333c46' stroke-width='%' stroke-dasharray='%'",
-               {segment_path(*mark.line), mark.is_main ? "2.2" : "1.2", mark.is_main ? "" : "7 4"});
+               {polyline({{mark.line->x0, mark.line->y0}, {mark.line->x1, mark.line->y1}}),
+                mark.is_main ? "2.2" : "1.2", mark.is_main ? "" : "7 4"});
     if (!mark.text.empty())
       svg.text(
           mark.text_x, mark.text_y, mark.text,
@@ -114,28 +116,28 @@ void draw_roofs(Svg& svg, const Layout& layout) {
     const double factor = *mark.roof->spec / mark.roof->value;
     const double lift = scale.y(scale.frame.y0 * factor) - scale.y(scale.frame.y0);
     svg.leaf("path class='spec' data-roof='%' display='none' stroke='#8a939d' stroke-dasharray='1.5 3' d='%'",
-             {mark.roof->id, segment_path({mark.line->x0, mark.line->y0 + lift, mark.line->x1, mark.line->y1 + lift})});
+             {mark.roof->id, polyline({{mark.line->x0, mark.line->y0 + lift}, {mark.line->x1, mark.line->y1 + lift}})});
   }
   svg.close();
 }
 
 // `kind`: what the name belongs to, "star" or "path".
-void draw_name(Svg& svg, double x, double y, const std::string& name, const NamePlace& place, const char* kind) {
-  svg.text(x + (place.is_left ? -14 : 14), y + 4 + place.drop, name,
+void draw_name(Svg& svg, const Point& at, const std::string& name, const NamePlace& place, const char* kind) {
+  svg.text(at.x + (place.is_left ? -14 : 14), at.y + 4 + place.drop, name,
            "class='halo %-name' text-anchor='%' fill='%' font-weight='bold'", {kind, place.is_left ? "end" : "", kInk});
 }
 
 void draw_star(Svg& svg, const Scale& scale, const Star& star, const std::string& name, const NamePlace& place,
                bool is_filled, std::size_t series, std::string_view color) {
-  if (!scale.frame.holds(star.x(), star.y())) return;
-  const double x = scale.x(star.x()), y = scale.y(star.y());
+  const std::optional<Point> at = scale.inside(star.place());
+  if (!at) return;
   if (star.shortest && star.longest && *star.shortest > 0)
     svg.leaf("path class='spread' d='M% %V%' stroke='%' stroke-width='1.4'",
-             {x, scale.y(star.flops / *star.longest), scale.y(star.flops / *star.shortest), kInk});
+             {at->x, scale.y(star.flops / *star.longest), scale.y(star.flops / *star.shortest), kInk});
   svg.leaf("path class='%' data-s='%' d='%' fill='%' fill-opacity='%' stroke='%' stroke-width='1.2'",
-           {is_filled ? "star measured" : "star", series, star_path(x, y, 11), is_filled ? color : "#fff",
+           {is_filled ? "star measured" : "star", series, star_path(*at, 11), is_filled ? color : "#fff",
             is_filled ? "1" : "0.8", kInk});
-  if (!name.empty()) draw_name(svg, x, y, name, place, "star");
+  if (!name.empty()) draw_name(svg, *at, name, place, "star");
 }
 
 // Runs of a size that has a better one, all in one shape: tables of power modes have hundreds for each size.
@@ -144,7 +146,7 @@ void draw_other_runs(Svg& svg, const Chart& chart, const Scale& scale) {
     if (!chart.by_model && i > 0) break;
     std::string ticks;
     for (const Star& star : chart.series[i].other_runs)
-      if (scale.frame.holds(star.x(), star.y())) ticks += filled("M% %h8", {scale.x(star.x()) - 4, scale.y(star.y())});
+      if (const auto at = scale.inside(star.place())) ticks += filled("M% %h8", {at->x - 4, at->y});
     if (!ticks.empty())
       svg.leaf("path class='others' data-s='%' d='%' stroke='%' stroke-opacity='0.5' stroke-width='1' fill='none'",
                {i, ticks, chart.by_model ? series_color(i) : kPath});
@@ -159,23 +161,18 @@ void draw_path(Svg& svg, const Chart& chart, const Layout& layout, const PathMar
   const char* kind = !chart.path.empty() ? "across" : path.is_measured ? "runs" : "trajectory";
   svg.open("g class='path' data-kind='%' data-s='%' fill='%'",
            {kind, chart.by_model ? std::to_string(path.series) : "", color});
-  std::string line;
+  std::vector<Point> places;
   for (const Star& star : path.stars)
-    if (scale.frame.holds(star.x(), star.y()))
-      line += filled(line.empty() ? "M% %" : "L% %", {scale.x(star.x()), scale.y(star.y())});
+    if (const auto at = scale.inside(star.place())) places.push_back(*at);
   const bool is_dashed = is_bound && layout.paths.size() > 1, is_hollow = is_bound && (chart.by_model || is_dashed);
-  if (!line.empty())
+  if (!places.empty())
     svg.leaf("path d='%' stroke-width='1.6' stroke='%' stroke-dasharray='%' fill='none'",
-             {line, color, is_dashed ? "4 3" : ""});
-  for (const Star& star : path.stars)
-    if (scale.frame.holds(star.x(), star.y()))
-      svg.leaf("path d='%' fill='%' stroke='%' stroke-width='%'",
-               {star_path(scale.x(star.x()), scale.y(star.y()), chart.by_model && !is_bound ? 8 : 6),
-                is_hollow ? "#fff" : "",
-                is_hollow        ? color
-                : chart.by_model ? "#333"
-                                 : "#fff",
-                is_hollow ? "1.2" : "0.8"});
+             {polyline(places), color, is_dashed ? "4 3" : ""});
+  const std::string_view edge = is_hollow ? color : chart.by_model ? "#333" : "#fff";
+  for (const Point& at : places)
+    svg.leaf(
+        "path d='%' fill='%' stroke='%' stroke-width='%'",
+        {star_path(at, chart.by_model && !is_bound ? 8 : 6), is_hollow ? "#fff" : "", edge, is_hollow ? "1.2" : "0.8"});
   for (const StarLabel& label : path.labels)
     svg.text(label.x, label.y, label.text, "class='halo' text-anchor='middle' dominant-baseline='central'");
   svg.close();
@@ -185,9 +182,8 @@ void draw_path(Svg& svg, const Chart& chart, const Layout& layout, const PathMar
   if (!standalone || !is_on_path(chart, series) || series.measured_star || name.empty() ||
       path.is_measured != (series.runs.size() > 1))
     return;
-  const Star& end = *named_star(chart, series);
-  if (scale.frame.holds(end.x(), end.y()))
-    draw_name(svg, scale.x(end.x()), scale.y(end.y()), name, layout.star_names[path.series], "path");
+  if (const auto at = scale.inside(named_star(chart, series)->place()))
+    draw_name(svg, *at, name, layout.star_names[path.series], "path");
 }
 
 void draw_stars(Svg& svg, const Chart& chart, const Layout& layout) {
@@ -208,12 +204,11 @@ void draw_changes(Svg& svg, const Chart& chart, const Layout& layout) {
   svg.open("g id='changes' class='path' fill='%'", {kPath});
   for (std::size_t i = 0; i < chart.changes.size(); ++i) {
     const Change& change = chart.changes[i];
-    if (!chart.frame.holds(change.before_x, change.before_y) || !chart.frame.holds(change.after_x, change.after_y))
-      continue;
-    const double x = scale.x(change.before_x), y = scale.y(change.before_y);
+    const auto from = scale.inside(change.before), to = scale.inside(change.after);
+    if (!from || !to) continue;
     svg.leaf("path d='%' fill='none' stroke='%' stroke-dasharray='5 3' stroke-width='1.4' marker-end='url(#arrow)'",
-             {segment_path({x, y, scale.x(change.after_x), scale.y(change.after_y)}), kPath});
-    svg.leaf("circle cx='%' cy='%' r='2.5'", {x, y});
+             {polyline({*from, *to}), kPath});
+    svg.leaf("circle cx='%' cy='%' r='2.5'", {from->x, from->y});
     if (const StarLabel& label = layout.change_labels[i]; !label.text.empty())
       svg.text(label.x, label.y, label.text, "class='halo' text-anchor='middle' dominant-baseline='central'");
   }
@@ -223,9 +218,8 @@ void draw_changes(Svg& svg, const Chart& chart, const Layout& layout) {
 std::string roofline_path(const Scale& scale, const Machine& machine) {
   const Frame& frame = scale.frame;
   const double ridge = std::clamp(machine.peak / machine.bandwidth, frame.x0, frame.x1);
-  const auto y = [&](double x) { return scale.y(std::min(machine.peak, x * machine.bandwidth)); };
-  return filled("M% %L% %L% %",
-                {scale.x(frame.x0), y(frame.x0), scale.x(ridge), y(ridge), scale.x(frame.x1), y(frame.x1)});
+  const auto at = [&](double x) { return scale({x, std::min(machine.peak, x * machine.bandwidth)}); };
+  return polyline({at(frame.x0), at(ridge), at(frame.x1)});
 }
 
 // Rooflines, or arches, of further machines or power modes.
@@ -274,7 +268,11 @@ void draw_head(Svg& svg, const Chart& chart) {
 
 std::string_view series_color(std::size_t at) { return kPalette[at % kColors]; }
 
-std::string segment_path(const Segment& line) { return filled("M% %L% %", {line.x0, line.y0, line.x1, line.y1}); }
+std::string polyline(const std::vector<Point>& points) {
+  std::string path;
+  for (const auto& [x, y] : points) path += filled(path.empty() ? "M% %" : "L% %", {x, y});
+  return path;
+}
 
 std::string sentence_of(const Chart& chart) {
   if (chart.series.empty()) return "";
@@ -328,7 +326,7 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     // A picture of several models shows the dots of all models, the page those of one model.
     const bool is_shown = i == 0 || (standalone && chart.by_model);
-    const std::string_view color = standalone && chart.by_model ? series_color(i) : std::string_view();
+    const auto color = standalone && chart.by_model ? std::optional(i % kColors) : std::nullopt;
     draw_dots(svg, chart.series[i], i, i == 0 ? layout : make_layout(chart, i), is_shown, color, standalone);
   }
   svg.close();

@@ -11,44 +11,31 @@ namespace {
 constexpr std::size_t kLevelDots = 10;  // dots drawn with their intensity at every level
 
 // A triangle that points to a dot outside the frame: left, right, up or down.
-std::string pointer_path(const Box& plot, double x, double y) {
-  const char* const side = x <= plot.x0   ? "l9 -5v10Z"
-                           : x >= plot.x1 ? "l-9 -5v10Z"
-                           : y <= plot.y0 ? "l-5 9h10Z"
-                                          : "l-5 -9h10Z";
-  return filled("M% %", {x, y}) + side;
+std::string pointer_path(const Box& plot, const Point& at) {
+  const char* const side = at.x <= plot.x0   ? "l9 -5v10Z"
+                           : at.x >= plot.x1 ? "l-9 -5v10Z"
+                           : at.y <= plot.y0 ? "l-5 9h10Z"
+                                             : "l-5 -9h10Z";
+  return polyline({at}) + side;
 }
 
-// The outline of a hollow dot of a colour.
-std::string_view edge_of(std::string_view color) {
-  const auto found = std::ranges::find(kPalette, color);
-  return found == kPalette.end() ? color : kEdges[static_cast<std::size_t>(found - kPalette.begin())];
-}
-
-// The shape by type, or by colour if all dots of the model have one colour.
-std::size_t shape_of(const Dot& dot, std::string_view of_all) {
-  const auto found = std::ranges::find(kPalette, of_all);
-  return found == kPalette.end() ? dot.color : static_cast<std::size_t>(found - kPalette.begin());
-}
-
-void draw_dot(Svg& svg, const Dot& dot, std::size_t at, double x, double y, double radius, std::string_view stroke,
-              std::string_view of_all, const std::string& pointer) {
-  const std::string_view color = of_all.empty() ? kPalette[dot.color] : of_all;
-  if (!pointer.empty()) {
-    svg.leaf("path class='outside' fill='%' stroke='%' d='%'", {color, stroke, pointer});
-    return;
-  }
+// `color`: index in the palette, and the shape.
+void draw_dot(Svg& svg, const Dot& dot, const DotMark& mark, const Point& at, std::size_t color,
+              std::string_view stroke) {
+  const auto& [x, y] = at;
+  const double radius = mark.radius;
+  const std::string_view fill = kPalette[color];
   const char *const width = dot.above_roof && stroke == kWarn ? "2.4" : "", *const dashes = dot.aggregate ? "2 2" : "";
   // Work without FLOPs is a square on the rail.
   if (dot.rail)
     svg.leaf("rect data-d='%' x='%' y='%' width='%' height='%' fill='%' stroke='%'",
-             {at, x - radius, y - radius, 2 * radius, 2 * radius, color, stroke});
-  else if (const std::size_t shape = shape_of(dot, of_all); shape == 0)
+             {mark.dot, x - radius, y - radius, 2 * radius, 2 * radius, fill, stroke});
+  else if (color == 0)
     svg.leaf("circle data-d='%' cx='%' cy='%' r='%' fill='%' stroke='%' stroke-width='%' stroke-dasharray='%'",
-             {at, x, y, radius, color, stroke, width, dashes});
+             {mark.dot, x, y, radius, fill, stroke, width, dashes});
   else
     svg.leaf("path data-d='%' d='%' fill='%' stroke='%' stroke-width='%' stroke-dasharray='%'",
-             {at, mark_path(shape, x, y, radius), color, stroke, width, dashes});
+             {mark.dot, mark_path(color, x, y, radius), fill, stroke, width, dashes});
 }
 
 // The same speed at the intensity of each level: circle DRAM, diamond L2, triangle L1.
@@ -56,13 +43,13 @@ void draw_levels(Svg& svg, const Series& series, const Layout& layout) {
   svg.open("g class='levels' stroke-width='0.8'");
   for (const DotMark& mark : layout.dots) {
     const Dot& dot = series.dots[mark.dot];
-    if (mark.dot >= kLevelDots || !mark.measured_x || dot.rail) continue;
+    if (mark.dot >= kLevelDots || !mark.measured || dot.rail) continue;
     for (const auto& [x, level] : {std::pair{dot.l2_x, 2}, std::pair{dot.l1_x, 1}}) {
       if (!x) continue;
       const double at = std::clamp(layout.scale.x(*x), layout.scale.plot.x0, layout.scale.plot.x1),
-                   y = *mark.measured_y;
+                   y = mark.measured->y;
       const std::string_view color = kPalette[dot.color];
-      svg.leaf("path stroke='%' d='M% %H%'", {color, *mark.measured_x, y, at});
+      svg.leaf("path stroke='%' d='M% %H%'", {color, mark.measured->x, y, at});
       if (level == 2)
         svg.leaf("path fill='%' stroke='#333' d='M% %l5 -5l5 5l-5 5Z'", {color, at - 5, y});
       else
@@ -75,14 +62,13 @@ void draw_levels(Svg& svg, const Series& series, const Layout& layout) {
 void draw_links(Svg& svg, const Series& series, const Layout& layout) {
   svg.open("g class='links' stroke='#6b7480' stroke-width='0.8' fill='none'");
   for (const DotMark& mark : layout.dots) {
-    if (!mark.measured_x) continue;
-    if (mark.x)
-      svg.leaf("path data-d='%' d='M% %L% %'", {mark.dot, *mark.x, *mark.y, *mark.measured_x, *mark.measured_y});
+    if (!mark.measured) continue;
+    if (mark.estimated) svg.leaf("path data-d='%' d='%'", {mark.dot, polyline({*mark.estimated, *mark.measured})});
     // Whiskers: the slowest and fastest of repeated runs.
     const Dot& dot = series.dots[mark.dot];
     if (!dot.low_y || !dot.high_y || *dot.low_y == *dot.high_y) continue;
     svg.leaf("path data-w='%' stroke-width='1.4' d='M% %V%'",
-             {mark.dot, *mark.measured_x, layout.scale.y(*dot.low_y), layout.scale.y(*dot.high_y)});
+             {mark.dot, mark.measured->x, layout.scale.y(*dot.low_y), layout.scale.y(*dot.high_y)});
   }
   svg.close();
 }
@@ -90,9 +76,9 @@ void draw_links(Svg& svg, const Series& series, const Layout& layout) {
 void draw_labels(Svg& svg, const Layout& layout) {
   svg.open("g class='labels' fill='%' text-anchor='middle' dominant-baseline='central'", {kInk});
   for (const LabelMark& label : layout.labels) {
-    if (label.has_leader)
+    if (const auto& leader = label.leader)
       svg.leaf("path data-d='%' stroke='#6b7480' stroke-width='0.7' d='M% %L% %'",
-               {label.dot, label.from_x, label.from_y, label.to_x, label.to_y});
+               {label.dot, leader->x0, leader->y0, leader->x1, leader->y1});
     svg.text((label.box.x0 + label.box.x1) / 2, (label.box.y0 + label.box.y1) / 2, label.text,
              "class='halo' data-d='%'", {label.dot});
   }
@@ -131,24 +117,27 @@ std::string mark_path(std::size_t shape, double x, double y, double radius) {
 
 // Draws dots with the most time first, so that large dots lie below small ones.
 void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& layout, bool visible,
-               std::string_view color, bool standalone) {
+               std::optional<std::size_t> color, bool standalone) {
   svg.open("g class='series' data-s='%' display='%'", {at, visible ? "" : "none"});
   draw_links(svg, series, layout);
   svg.open("g class='estimated' fill-opacity='0.18' stroke-width='1.6'");
-  // With several models, only draw dots inside the frame: at its edge they would cover each other.
-  const auto is_drawn = [&](const DotMark& mark) { return color.empty() || !mark.clipped; };
-  const auto pointer = [&](const DotMark& mark, const std::optional<double>& x, const std::optional<double>& y) {
-    return standalone && mark.clipped ? pointer_path(layout.scale.plot, *x, *y) : "";
+  const auto draw_marks = [&](std::optional<Point> DotMark::*of, const auto& stroke_of) {
+    for (const DotMark& mark : layout.dots) {
+      const std::optional<Point>& place = mark.*of;
+      // With several models, only draw dots inside the frame: at its edge they would cover each other.
+      if (!place || (mark.clipped && color)) continue;
+      const Dot& dot = series.dots[mark.dot];
+      const std::string_view stroke = stroke_of(dot);
+      if (standalone && mark.clipped)
+        svg.leaf("path class='outside' fill='%' stroke='%' d='%'",
+                 {kPalette[dot.color], stroke, pointer_path(layout.scale.plot, *place)});
+      else
+        draw_dot(svg, dot, mark, *place, color.value_or(dot.color), stroke);
+    }
   };
-  for (const DotMark& mark : layout.dots)
-    if (const Dot& dot = series.dots[mark.dot]; mark.x && is_drawn(mark))
-      draw_dot(svg, dot, mark.dot, *mark.x, *mark.y, mark.radius, edge_of(color.empty() ? kPalette[dot.color] : color),
-               color, pointer(mark, mark.x, mark.y));
+  draw_marks(&DotMark::estimated, [&](const Dot& dot) { return kEdges[color.value_or(dot.color)]; });
   svg.close().open("g class='measured' fill-opacity='0.85' stroke='#333' stroke-width='0.6'");
-  for (const DotMark& mark : layout.dots)
-    if (const Dot& dot = series.dots[mark.dot]; mark.measured_x && is_drawn(mark))
-      draw_dot(svg, dot, mark.dot, *mark.measured_x, *mark.measured_y, mark.radius, dot.above_roof ? kWarn : "", color,
-               pointer(mark, mark.measured_x, mark.measured_y));
+  draw_marks(&DotMark::measured, [](const Dot& dot) { return dot.above_roof ? kWarn : std::string_view(); });
   svg.close();
   draw_levels(svg, series, layout);
   draw_labels(svg, layout);

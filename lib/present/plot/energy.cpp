@@ -106,9 +106,10 @@ void set_series(Series& series, const std::optional<EnergyModel>& model) {
       whole.bytes += item.traffic().value_or(0);
       sum = documents::plus(sum, item.joules);
     }
-    dot.x = dot.y = dot.l1_x = dot.l2_x = dot.low_y = dot.high_y = dot.measured_x = dot.measured_y = std::nullopt;
+    dot.estimated = dot.measured = std::nullopt;
+    dot.l1_x = dot.l2_x = dot.low_y = dot.high_y = std::nullopt;
     if (const auto star = with_joules(whole, sum); star && whole.flops > 0 && whole.bytes > 0)
-      dot.measured_x = star->x(), dot.measured_y = star->y();
+      dot.measured = star->place();
     dot.above_roof = dot.rail = false;
   }
 }
@@ -126,7 +127,8 @@ Frame energy_frame(const Chart& chart) {
   for (const Series& series : chart.series) {
     for (const std::vector<Star>* runs : {&series.runs, &series.other_runs})
       for (const Star& run : *runs) take(run.y());
-    for (const Dot& dot : series.dots) take(dot.measured_y);
+    for (const Dot& dot : series.dots)
+      if (dot.measured) take(dot.measured->y);
     for (const auto* star : {&series.measured_star, &series.bound_star})
       if (*star) take((*star)->y());
   }
@@ -207,12 +209,13 @@ Chart energy_view(const Chart& chart) {
 }
 
 std::string arch_path(const Scale& scale, const EnergyModel& model, int steps) {
-  std::string path;
+  std::vector<Point> points;
+  points.reserve(static_cast<std::size_t>(steps) + 1);
   for (int i = 0; i <= steps; ++i) {
     const double x = scale.frame.x0 * std::pow(scale.frame.x1 / scale.frame.x0, static_cast<double>(i) / steps);
-    path += filled(path.empty() ? "M% %" : "L% %", {scale.x(x), scale.y(flops_per_joule(model, x))});
+    points.push_back(scale({x, flops_per_joule(model, x)}));
   }
-  return path;
+  return polyline(points);
 }
 
 void draw_arch(Svg& svg, const Chart& chart, const Layout& layout) {
@@ -225,12 +228,10 @@ void draw_arch(Svg& svg, const Chart& chart, const Layout& layout) {
   for (const auto& [balance, name] : {std::pair{time_balance(model), "time balance "},
                                       {energy_balance(model), "energy balance "},
                                       {half_peak_intensity(model), "half of the best "}}) {
-    const double y = flops_per_joule(model, balance);
-    if (scale.frame.holds(balance, y)) {
-      const double x = scale.x(balance);
+    if (const auto at = scale.inside({balance, flops_per_joule(model, balance)})) {
       svg.leaf("path class='ridge' stroke='%' stroke-dasharray='2 4' d='M% %V%'",
-               {kMuted, x, scale.y(y), scale.plot.y1});
-      svg.text(x + 5, scale.plot.y1 - drop, name + plain(balance) + " FLOP/B", "class='halo' fill='%'", {kInk});
+               {kMuted, at->x, at->y, scale.plot.y1});
+      svg.text(at->x + 5, scale.plot.y1 - drop, name + plain(balance) + " FLOP/B", "class='halo' fill='%'", {kInk});
     }
     drop += 17;
   }

@@ -43,8 +43,8 @@ void add_dots(const Series& series, Span& xs, Span& ys, bool& has_rail) {
     has_rail = has_rail || dot.rail;
     if (dot.rail || sum >= kTime * all) continue;
     sum += dot.seconds;
-    if (dot.x) xs.take(*dot.x), ys.take(*dot.y);
-    if (dot.measured_x) xs.take(*dot.measured_x), ys.take(*dot.measured_y);
+    for (const auto* at : {&dot.estimated, &dot.measured})
+      if (*at) xs.take((*at)->x), ys.take((*at)->y);
   }
 }
 
@@ -68,8 +68,7 @@ void count_outside(Series& series, const Frame& frame) {
   series.outside = 0;
   series.outside_share = 0;
   for (const Dot& dot : series.dots) {
-    const auto [x, y] = dot.place();
-    if (dot.rail || !x || !y || frame.holds(*x, *y)) continue;
+    if (dot.rail || !dot.place() || frame.holds(*dot.place())) continue;
     series.outside += dot.items.size();
     series.outside_share += dot.share;
   }
@@ -94,8 +93,8 @@ void fit_frame(Chart& chart) {
   chart.frame = frame_of(x, ys.ends(1));
   for (Series& series : chart.series) {
     for (Dot& dot : series.dots)
-      for (std::optional<double>* at : {&dot.x, &dot.measured_x})
-        if (dot.rail && *at) *at = chart.frame.x0;
+      for (auto* at : {&dot.estimated, &dot.measured})
+        if (dot.rail && *at) (*at)->x = chart.frame.x0;
     count_outside(series, chart.frame);
   }
 }
@@ -105,7 +104,7 @@ void fit_energy_frame(Chart& view) {
   Span xs, ys;
   for (const Series& series : view.series) {
     for (const Dot& dot : series.dots)
-      if (dot.measured_x && dot.measured_y) xs.take(*dot.measured_x), ys.take(*dot.measured_y);
+      if (dot.measured) xs.take(dot.measured->x), ys.take(dot.measured->y);
     take_stars(series, xs, ys);
   }
   if (xs.is_empty()) return;

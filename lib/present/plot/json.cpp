@@ -110,7 +110,9 @@ void write_estimate(base::JsonWriter& json, const ChartEstimate& estimate) {
     const documents::EstimateMemory& memory = *memory_plan;
     json.key("memory").begin_object().member("excludes", memory.excludes);
     json.member("peak_bytes", Amount{static_cast<double>(memory.peak_bytes)}).member("peak_step", memory.peak_step);
-    json.member("weight_bytes", Amount{estimate.weight_bytes()});
+    double weight_bytes = 0;
+    for (const auto& weights : memory.weights) weight_bytes += static_cast<double>(weights.bytes);
+    json.member("weight_bytes", Amount{memory.weights.empty() ? std::nullopt : std::optional(weight_bytes)});
     amounts(json, "timeline", memory.timeline, [](Int bytes) { return std::optional(static_cast<double>(bytes)); });
     json.end_object();
   }
@@ -156,13 +158,16 @@ std::string chart_json(const Chart& chart) {
   json.end_object();
   json.key("series").begin_array();
   for (const Series& series : chart.series) {
-    const ChartEstimate* estimate = series.estimate ? &chart.estimates[*series.estimate] : nullptr;
+    const ChartEstimate* estimate = chart.estimate_of(series);
     json.begin_object();
     members(json, "label", series.label, "summary", summary(chart, series), "time",
             series.has_time() ? "measured" : "bound");
     json.key("source");
     series.measured ? json.value(chart.measured[*series.measured].source) : json.null();
-    json.member("traffic", estimate == nullptr ? std::string_view("measured") : estimate->traffic());
+    std::string_view traffic = "measured";
+    if (estimate != nullptr)
+      traffic = estimate->document().traffic ? to_string(estimate->document().traffic->model) : "unfused";
+    json.member("traffic", traffic);
     members(json, "seconds", series.seconds, "bound_seconds", series.bound_seconds, "joined_share",
             series.joined_share);
     for (const auto& [key, star] :
@@ -191,8 +196,8 @@ std::string chart_json(const Chart& chart) {
   for (const Change& change : chart.changes) {
     json.begin_object(JsonLayout::Line);
     members(json, "name", change.name, "before_seconds", change.before_seconds, "after_seconds", change.after_seconds);
-    members(json, "before_intensity", change.before_x, "before_rate", change.before_y);
-    members(json, "after_intensity", change.after_x, "after_rate", change.after_y, "count", change.count).end_object();
+    members(json, "before_intensity", change.before.x, "before_rate", change.before.y);
+    members(json, "after_intensity", change.after.x, "after_rate", change.after.y, "count", change.count).end_object();
   }
   json.end_array();
   if (!chart.machines.empty()) {

@@ -1,13 +1,13 @@
-#include "plot/layout.h"
-
+// Where everything of a picture lies.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numbers>
 
 #include "draw/text.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
-#include "plot/verdict.h"
+#include "plot/draw.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -115,20 +115,16 @@ void label_roof(RoofMark& mark, const Box& plot, const std::vector<Segment>& lin
 
 DotMark dot_mark(const Scale& scale, const Dot& dot, std::size_t at) {
   DotMark mark{.dot = at, .radius = dot_radius(dot.share)};
-  const auto place = [&](double x, double y, std::optional<double>& to_x, std::optional<double>& to_y) {
-    const double px = scale.x(x), py = scale.y(dot.rail ? y * scale.frame.x0 : y);
-    to_x = std::clamp(px, scale.plot.x0, scale.plot.x1);
-    to_y = std::clamp(py, scale.plot.y0, scale.plot.y1);
-    mark.clipped = mark.clipped || *to_x != px || *to_y != py;
+  const auto place = [&](const std::optional<Point>& of, std::optional<Point>& to) {
+    if (!of) return;
+    const Point exact = scale({of->x, dot.rail ? of->y * scale.frame.x0 : of->y});
+    to = {std::clamp(exact.x, scale.plot.x0, scale.plot.x1), std::clamp(exact.y, scale.plot.y0, scale.plot.y1)};
+    mark.clipped = mark.clipped || *to != exact;
   };
-  if (dot.x) place(*dot.x, *dot.y, mark.x, mark.y);
-  if (dot.measured_x) place(*dot.measured_x, *dot.measured_y, mark.measured_x, mark.measured_y);
+  place(dot.estimated, mark.estimated);
+  place(dot.measured, mark.measured);
   return mark;
 }
-
-struct Point {
-  double x, y;
-};
 
 // The label at the first of `places`, its middle, where it covers nothing; takes that place.
 std::optional<StarLabel> placed(const Box& plot, const std::string& text, double half, const std::vector<Point>& places,
@@ -146,12 +142,12 @@ std::optional<StarLabel> placed(const Box& plot, const std::string& text, double
 std::vector<StarLabel> label_path(const Scale& scale, const std::vector<Star>& stars, std::vector<Box>& taken) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < stars.size(); ++i)
-    if (scale.frame.holds(stars[i].x(), stars[i].y())) order.push_back(i);
+    if (scale.frame.holds(stars[i].place())) order.push_back(i);
   if (order.size() > 2) std::rotate(order.begin() + 1, order.end() - 1, order.end());
   std::vector<StarLabel> labels;
   for (const std::size_t i : order) {
-    const double x = scale.x(stars[i].x()), y = scale.y(stars[i].y()),
-                 half = text_width(stars[i].label, kLabelText) / 2 + 2;
+    const Point middle = scale(stars[i].place());
+    const double half = text_width(stars[i].label, kLabelText) / 2 + 2;
     std::vector<Point> places;
     for (const double far : {0.0, 12.0, 24.0, 40.0}) {
       const double up = 18 + far, side = half + 12 + far, across = half + far / 2, down = 18 + far / 2;
@@ -163,40 +159,34 @@ std::vector<StarLabel> label_path(const Scale& scale, const std::vector<Star>& s
                                    {-across, -down},
                                    {across, -down},
                                    {-across, down}})
-        places.push_back({x + dx, y + dy});
+        places.push_back({middle.x + dx, middle.y + dy});
     }
     if (auto label = placed(scale.plot, stars[i].label, half, places, taken)) labels.push_back(std::move(*label));
   }
   return labels;
 }
 
-// "8" of "batch=8": with several models there is no space for more.
-std::string size_alone(const std::string& label) {
-  return label.substr(label.rfind('=') + 1);  // npos + 1 is 0
-}
-
 // Places labels beside their arrows, in the middle first.
 std::vector<StarLabel> label_changes(const Scale& scale, const Chart& chart, std::vector<Box>& taken) {
   std::vector<StarLabel> labels;
   for (const Change& change : chart.changes) {
-    const double x0 = scale.x(change.before_x), y0 = scale.y(change.before_y);
-    const double x1 = scale.x(change.after_x), y1 = scale.y(change.after_y);
+    const Point from = scale(change.before), to = scale(change.after);
     const std::string text = gain_text(change);
     const double half = text_width(text, kLabelText) / 2 + 2;
     std::vector<Point> places;
     for (const double part : {0.5, 0.35, 0.65, 0.2, 0.8})
       for (const double side : {1.0, -1.0})
-        places.push_back({x0 + part * (x1 - x0) + side * (half + 5), y0 + part * (y1 - y0)});
+        places.push_back({from.x + part * (to.x - from.x) + side * (half + 5), from.y + part * (to.y - from.y)});
     labels.push_back(placed(scale.plot, text, half, places, taken).value_or(StarLabel()));
   }
   return labels;
 }
 
-Box box_of(double x, double y, double radius) { return {x - radius, y - radius, x + radius, y + radius}; }
+Box box_of(const Point& at, double radius) { return {at.x - radius, at.y - radius, at.x + radius, at.y + radius}; }
 
 // Places a name to the right or left of its star, clear of stars and other names, and of dots and lines where it can: a
 // name across a line can be read, one over dots cannot, and one far from its star seems to be another's.
-void place_name(NamePlace& place, const Box& plot, const std::string& name, double x, double y,
+void place_name(NamePlace& place, const Box& plot, const std::string& name, const Point& at,
                 const std::vector<Box>& dots, const std::vector<Box>& lines, std::vector<Box>& names) {
   constexpr double kNearDrop = 16, kFarDrop = 64;  // of the star's height
   struct Choice {
@@ -210,8 +200,8 @@ void place_name(NamePlace& place, const Box& plot, const std::string& name, doub
     for (const double drop : {0.0, 16.0, -16.0, 32.0, -32.0, 48.0, -48.0, 64.0}) {
       if (std::abs(drop) > farthest) continue;
       for (const bool is_left : {false, true}) {
-        const double from = is_left ? x - 14 - width : x + 14;
-        const Box box{from, y + drop - 8, from + width, y + drop + 8};
+        const double from = is_left ? at.x - 14 - width : at.x + 14;
+        const Box box{from, at.y + drop - 8, from + width, at.y + drop + 8};
         if (!is_free(plot, {box}, names) || (!is_over_dots && !is_free(plot, {box}, dots)) ||
             (!is_over_lines && !is_free(plot, {box}, lines)))
           continue;
@@ -221,7 +211,7 @@ void place_name(NamePlace& place, const Box& plot, const std::string& name, doub
       }
     }
   }
-  place.is_left = x + 14 + width > plot.x1;
+  place.is_left = at.x + 14 + width > plot.x1;
 }
 
 // Labels at the right ends of the lines, side by side, so that names of close lines do not overlap.
@@ -258,9 +248,9 @@ std::vector<Star> labelled_together(const Scale& scale, const std::vector<Star>&
   std::vector<Star> result;
   for (std::size_t first = 0; first < stars.size();) {
     std::size_t end = first + 1;
-    while (end < stars.size() && std::hypot(scale.x(stars[end].x()) - scale.x(stars[first].x()),
-                                            scale.y(stars[end].y()) - scale.y(stars[first].y())) < kOverlap)
-      ++end;
+    const Point at = scale(stars[first].place());
+    const auto is_near = [&](const Point& other) { return std::hypot(other.x - at.x, other.y - at.y) < kOverlap; };
+    while (end < stars.size() && is_near(scale(stars[end].place()))) ++end;
     Star together = stars[end - 1];
     const std::string label = stars[first].label;
     const bool is_range = end - first > kMostNames;
@@ -281,9 +271,8 @@ std::vector<Segment> lines_of(const Layout& layout) {
   const Scale& scale = layout.scale;
   for (const PathMark& path : layout.paths)
     for (std::size_t i = 1; i < path.stars.size(); ++i) {
-      const Star &from = path.stars[i - 1], &to = path.stars[i];
-      if (!scale.frame.holds(from.x(), from.y()) || !scale.frame.holds(to.x(), to.y())) continue;
-      lines.push_back({scale.x(from.x()), scale.y(from.y()), scale.x(to.x()), scale.y(to.y())});
+      const auto from = scale.inside(path.stars[i - 1].place()), to = scale.inside(path.stars[i].place());
+      if (from && to) lines.push_back({from->x, from->y, to->x, to->y});
     }
   return lines;
 }
@@ -296,8 +285,8 @@ void label_sizes(const Layout& layout, PathMark& path, const Chart& chart, std::
       std::erase_if(stars, [&](const Star& star) {
         return std::ranges::any_of(other.stars, [&](const Star& run) { return run.label == star.label; });
       });
-  if (chart.by_model)
-    for (Star& star : stars) star.label = size_alone(star.label);
+  if (chart.by_model)  // "8" of "batch=8": there is no space for more
+    for (Star& star : stars) star.label.erase(0, star.label.rfind('=') + 1);  // npos + 1 is 0
   stars = labelled_together(layout.scale, stars);
   path.labels = label_path(layout.scale, stars, taken);
 }
@@ -357,11 +346,7 @@ Layout make_layout(const Chart& chart, std::size_t at) {
     layout.roofs.push_back(
         {.roof = &roof, .is_main = &roof == &roofs.bandwidth.front(), .line = slope(scale, roof.value, top)});
 
-  const double ridge = roofs.ridge(roofs.main), peak = roofs.compute[roofs.main].value;
-  if (!chart.is_energy && chart.frame.holds(ridge, peak)) {
-    layout.ridge_x = scale.x(ridge);
-    layout.ridge_y = scale.y(peak);
-  }
+  if (!chart.is_energy) layout.ridge = scale.inside({roofs.ridge(roofs.main), roofs.compute[roofs.main].value});
 
   const auto append = [](std::vector<Box>& to, const std::vector<Box>& boxes) {
     to.insert(to.end(), boxes.begin(), boxes.end());
@@ -375,14 +360,14 @@ Layout make_layout(const Chart& chart, std::size_t at) {
     const DotMark& mark = layout.dots.back();
     // Thousands of dots would leave no free place: labels only avoid the first 400, the largest.
     if (i >= 400) continue;
-    if (mark.x) dot_boxes.push_back(box_of(*mark.x, *mark.y, mark.radius));
-    if (mark.measured_x) dot_boxes.push_back(box_of(*mark.measured_x, *mark.measured_y, mark.radius));
+    for (const auto* place : {&mark.estimated, &mark.measured})
+      if (*place) dot_boxes.push_back(box_of(**place, mark.radius));
   }
   layout.machine_labels = label_machines(chart, scale);
   layout.paths = paths_of(chart, at);
   std::vector<Box> names;  // and stars, of which they must keep clear
   const auto add_star = [&](const Star& star, double radius) {
-    if (chart.frame.holds(star.x(), star.y())) names.push_back(box_of(scale.x(star.x()), scale.y(star.y()), radius));
+    if (const auto place = scale.inside(star.place())) names.push_back(box_of(*place, radius));
   };
   for (const Series& series : chart.series) {
     if (series.bound_star && !is_on_path(chart, series)) add_star(*series.bound_star, 10);
@@ -402,15 +387,14 @@ Layout make_layout(const Chart& chart, std::size_t at) {
     const std::string name = star_name(chart, series);
     layout.star_names.emplace_back();
     if (star == nullptr || name.empty()) continue;
-    place_name(layout.star_names.back(), scale.plot, name, scale.x(star->x()), scale.y(star->y()), dot_boxes,
-               drawn_lines, names);
+    place_name(layout.star_names.back(), scale.plot, name, scale(star->place()), dot_boxes, drawn_lines, names);
   }
   names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(name_begin));
   append(taken, names);
   for (PathMark& path : layout.paths) label_sizes(layout, path, chart, taken);
   layout.change_labels = label_changes(scale, chart, taken);
   // The ridge's own label is at the foot of the drop line.
-  if (layout.ridge_x) taken.push_back({*layout.ridge_x - 60, scale.plot.y1 - 42, *layout.ridge_x + 60, scale.plot.y1});
+  if (layout.ridge) taken.push_back({layout.ridge->x - 60, scale.plot.y1 - 42, layout.ridge->x + 60, scale.plot.y1});
   std::vector<Box> roof_texts = std::move(names);
   for (const PathMark& path : layout.paths) append_labels(roof_texts, path.labels);
   for (const StarLabel& label : layout.change_labels)
@@ -444,9 +428,8 @@ std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotM
   for (const DotMark& mark : dots) {
     if (labels.size() >= count) break;
     const Dot& dot = series.dots[mark.dot];
-    const auto& x = mark.measured_x ? mark.measured_x : mark.x;
-    const auto& y = mark.measured_x ? mark.measured_y : mark.y;
-    if (!x || dot.aggregate || dot.share <= 0) continue;
+    const std::optional<Point>& at = mark.measured ? mark.measured : mark.estimated;
+    if (!at || dot.aggregate || dot.share <= 0) continue;
     std::string text = short_name(dot.name, 26);
     if (dot.items.size() > 1) text += " ×" + std::to_string(dot.items.size());
     const double width = text_width(text, kLabelText) + 4;
@@ -458,21 +441,19 @@ std::vector<LabelMark> place_labels(const Series& series, const std::vector<DotM
           const int turn = step % 2 == 0 ? step / 2 : -(step + 1) / 2;
           const double angle = 2 * std::numbers::pi * turn / kDirections;
           const double reach = mark.radius + gap;
-          const double cx = *x + reach * std::cos(angle) +
+          const double cx = at->x + reach * std::cos(angle) +
                             std::copysign(width / 2, std::cos(angle)) * std::min(1.0, 2 * std::abs(std::cos(angle)));
-          const double cy = *y - (reach + kHeightOfText / 2 * std::abs(std::sin(angle))) * std::sin(angle);
+          const double cy = at->y - (reach + kHeightOfText / 2 * std::abs(std::sin(angle))) * std::sin(angle);
           const Box box{cx - width / 2, cy - kHeightOfText / 2, cx + width / 2, cy + kHeightOfText / 2};
           if (!is_free(plot, {box}, blocked) || !is_free(plot, {box}, crossed)) continue;
           LabelMark label{.text = text, .dot = mark.dot, .box = box};
           if (gap > 10) {
-            label.has_leader = true;
-            label.to_x = std::clamp(*x, box.x0, box.x1);
-            label.to_y = std::clamp(*y, box.y0, box.y1);
-            const double distance = std::hypot(label.to_x - *x, label.to_y - *y);
-            label.from_x = *x + (label.to_x - *x) * mark.radius / std::max(distance, 1.0);
-            label.from_y = *y + (label.to_y - *y) * mark.radius / std::max(distance, 1.0);
+            const Point to{std::clamp(at->x, box.x0, box.x1), std::clamp(at->y, box.y0, box.y1)};
+            const double distance = std::max(std::hypot(to.x - at->x, to.y - at->y), 1.0);
+            label.leader = Segment{at->x + (to.x - at->x) * mark.radius / distance,
+                                   at->y + (to.y - at->y) * mark.radius / distance, to.x, to.y};
             // A leader through another label would look like that label's leader.
-            const std::vector<Box> leader = around({{label.from_x, label.from_y, label.to_x, label.to_y}}, nullptr);
+            const std::vector<Box> leader = around({*label.leader}, nullptr);
             if (!is_free(plot, leader, texts)) continue;
             blocked.insert(blocked.end(), leader.begin(), leader.end());
           }

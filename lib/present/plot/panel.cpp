@@ -5,7 +5,6 @@
 #include "draw/text.h"
 #include "pagoda/base/text.h"
 #include "plot/draw.h"
-#include "plot/verdict.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -103,12 +102,6 @@ void draw_types(Svg& svg, Column& column, const Series& series, std::size_t at) 
   svg.close();
 }
 
-bool has_whiskers(const Series& series) {
-  return std::ranges::any_of(series.dots, [](const Dot& dot) {
-    return dot.measured_x && dot.low_y && dot.high_y && *dot.low_y != *dot.high_y;
-  });
-}
-
 // The meaning of the stars of a chart.
 struct Stars {
   bool are_measured = false, are_bounds = false;
@@ -139,7 +132,12 @@ void draw_marks(Svg& svg, Column& column, const Chart& chart) {
     svg.leaf("circle cx='%' cy='%' r='5' fill='%' stroke='#333' stroke-width='0.6'", {x, column.y() + 8, kPalette[0]});
     column.entry("measured, joined to its estimate");
   }
-  if (std::ranges::any_of(chart.series, has_whiskers)) {
+  const bool has_whiskers = std::ranges::any_of(chart.series, [](const Series& series) {
+    return std::ranges::any_of(series.dots, [](const Dot& dot) {
+      return dot.measured && dot.low_y && dot.high_y && *dot.low_y != *dot.high_y;
+    });
+  });
+  if (has_whiskers) {
     svg.leaf("path d='M% %V%' stroke='#6b7480' stroke-width='1.4'", {x, column.y() + 1, column.y() + 15});
     column.entry("slowest to fastest run");
   }
@@ -208,14 +206,15 @@ std::string summary(const Chart& chart) {
 }
 
 std::string summary(const Chart& chart, const Series& series) {
-  const std::size_t nodes = series.estimate ? chart.estimates[*series.estimate].nodes.size() : 0;
+  const ChartEstimate* const estimate = chart.estimate_of(series);
+  const std::size_t nodes = estimate == nullptr ? 0 : estimate->nodes.size();
   const bool has_kernels = std::ranges::any_of(series.items, [](const Item& item) { return item.nodes.size() > 1; });
   std::string text = has_kernels ? count_text(series.items.size(), "kernel", "kernels") + " of " +
                                        count_text(nodes, "operator", "operators")
                                  : count_text(series.items.size(), "operator", "operators");
   if (series.seconds <= 0) return text;
   const auto& star = series.has_time() ? series.measured_star : series.bound_star;
-  const bool at_least = series.estimate && chart.estimates[*series.estimate].document().totals.partial;
+  const bool at_least = estimate != nullptr && estimate->document().totals.partial;
   text += series.has_time() ? " · " + base::si_text(series.whole_seconds(), "s") + " measured"
                             : std::string(" · at least ") + base::si_text(series.seconds, "s") +
                                   (at_least ? " for what is modelled" : "");
@@ -228,10 +227,9 @@ std::string summary(const Chart& chart, const Series& series) {
   const bool is_latency = series.latency_share > series.memory_share;
   text += " · " + percent_text(is_latency ? series.latency_share : series.memory_share) + " of the time " +
           (is_latency ? "latency" : "memory") + "-bound";
-  if (series.estimate) {
-    const auto& roofline = chart.estimates[*series.estimate].document().roofline;
-    if (roofline && roofline->predicted) text += " · predicted " + base::si_text(*roofline->predicted->seconds, "s");
-  }
+  if (estimate == nullptr) return text;
+  if (const auto& roofline = estimate->document().roofline; roofline && roofline->predicted)
+    text += " · predicted " + base::si_text(*roofline->predicted->seconds, "s");
   return text;
 }
 

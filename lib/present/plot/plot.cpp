@@ -1,16 +1,69 @@
-// The public functions: one chart, several formats.
+// The public functions: one chart, several formats, and the sheets of pictures.
 #include "pagoda/present/plot.h"
 
-#include "draw/raster.h"
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "draw/picture.h"
+#include "draw/text.h"
+#include "pagoda/base/csv_reader.h"
+#include "pagoda/base/text.h"
 #include "plot/draw.h"
 
 namespace pagoda::present {
 
 namespace plot {
+namespace {
+
+constexpr double kSmall = 12;               // height of small text in units
+constexpr double kPoints = 9, kPage = 900;  // default text height and width in points, if only the other is given
+constexpr double kNarrowest = 280;          // units: enough for six decades with labels
+constexpr double kBeside = 1000;            // units: smallest width for a legend of 228 beside the axes
+constexpr double kSteepest = 0.72;          // largest height of the axes over their width, as on the full sheet
+
+}  // namespace
+
+std::string Sheet::length(double units) const { return points > 0 ? px(units * points) + "pt" : px(units); }
+
+Sheet make_sheet(const PlotOptions& options) {
+  Sheet sheet;
+  if (!options.width_points && !options.font_points) return sheet;
+  const double font = options.font_points.value_or(kPoints), width = options.width_points.value_or(kPage);
+  sheet.points = font / kSmall;
+  sheet.width = width / sheet.points;
+  if (!(sheet.width >= kNarrowest))
+    throw Error("a picture " + base::rounded(width, 4) + " pt wide has no room for text of " + base::rounded(font, 3) +
+                " pt; expected at least " + base::rounded(kNarrowest * sheet.points, 4) +
+                " pt, or a smaller --font-size");
+  sheet.is_column = sheet.width < kBeside;
+  if (!sheet.is_column) {
+    const double more = sheet.width - Sheet().width;
+    sheet.plot.x1 += more, sheet.panel.x0 += more, sheet.panel.x1 += more;
+    return sheet;
+  }
+  sheet.plot = {66, 46, sheet.width - 12, 0};
+  sheet.plot.y1 = sheet.plot.y0 + std::min(590.0, kSteepest * (sheet.plot.x1 - sheet.plot.x0));
+  sheet.height = sheet.plot.y1 + 52;
+  sheet.panel = {10, sheet.height, sheet.width - 10, INFINITY};
+  return sheet;
+}
 
 std::string chart_svg(const Chart& chart) { return draw_roofline(chart, true); }
 
 }  // namespace plot
+
+std::optional<double> points(std::string_view length) {
+  // A point is PostScript's, 1/72 inch; a pixel is CSS's, 1/96 inch.
+  constexpr std::array<std::pair<std::string_view, double>, 5> kUnits = {
+      {{"mm", 72 / 25.4}, {"cm", 72 / 2.54}, {"in", 72}, {"pt", 1}, {"px", 0.75}}};
+  for (const auto& [unit, factor] : kUnits) {
+    if (!length.ends_with(unit)) continue;
+    const auto value = base::printed_number(length.substr(0, length.size() - unit.size()));
+    if (value && *value > 0 && std::isfinite(*value)) return *value * factor;
+  }
+  return std::nullopt;
+}
 
 std::string plot_svg(const PlotInput& input, const PlotOptions& options) {
   plot::Chart chart = plot::make_chart(input, options);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 
 #include "draw/text.h"
 #include "pagoda/base/cat.h"
@@ -25,13 +26,6 @@ std::optional<double> stated(const std::optional<documents::CeilingsDocument>& c
     if (ceiling.kind == kind && ceiling.value && same(*ceiling.value, value))
       return ceiling.theory.datasheet ? ceiling.theory.datasheet : ceiling.theory.max_clock;
   return std::nullopt;
-}
-
-std::string compute_name(const Roof& roof, const std::optional<Precision>& accumulate) {
-  std::string name = base::joined(roof.precisions, ", ", [](Precision p) { return short_name(p); }) + " " +
-                     std::string(to_string(roof.unit));
-  if (accumulate) name += " (" + short_name(*accumulate) + " sums)";
-  return name;
 }
 
 }  // namespace
@@ -66,20 +60,15 @@ std::string Roof::label() const {
 
 Roofs make_roofs(const PlotInput& input, const std::optional<documents::CeilingsDocument>& ceilings) {
   Roofs roofs;
-  struct Entry {
-    Roof roof;
-    std::optional<Precision> accumulate;
-  };
-  std::vector<Entry> entries;
   for (const Peak& peak : input.device.peaks) {
     if (!peak.flops_per_second.known()) continue;
     const double value = *peak.flops_per_second.value;
-    const auto equal = [&](const Entry& entry) {
-      return entry.roof.unit == peak.unit && entry.accumulate == peak.accumulate && same(entry.roof.value, value);
-    };
-    if (const auto found = std::ranges::find_if(entries, equal); found != entries.end()) {
-      if (std::ranges::find(found->roof.precisions, peak.precision) == found->roof.precisions.end())
-        found->roof.precisions.push_back(peak.precision);
+    const auto found = std::ranges::find_if(roofs.compute, [&](const Roof& other) {
+      return other.unit == peak.unit && other.accumulate == peak.accumulate && same(other.value, value);
+    });
+    if (found != roofs.compute.end()) {
+      if (std::ranges::find(found->precisions, peak.precision) == found->precisions.end())
+        found->precisions.push_back(peak.precision);
       continue;
     }
     Roof roof{.kind = Roof::Kind::Compute,
@@ -87,6 +76,7 @@ Roofs make_roofs(const PlotInput& input, const std::optional<documents::Ceilings
               .value = value,
               .precisions = {peak.precision},
               .unit = peak.unit,
+              .accumulate = peak.accumulate,
               .measured = input.device.measured,
               .source = peak.flops_per_second.source};
     if (peak.accumulate) roof.id += cat("-", to_string(*peak.accumulate));
@@ -94,12 +84,13 @@ Roofs make_roofs(const PlotInput& input, const std::optional<documents::Ceilings
     if (input.spec)
       if (const Peak* stated_peak = input.spec->peak(peak.precision, peak.unit, peak.accumulate))
         roof.spec = stated_peak->flops_per_second.value;
-    entries.push_back({roof, peak.accumulate});
+    roofs.compute.push_back(std::move(roof));
   }
-  std::ranges::stable_sort(entries, [](const Entry& a, const Entry& b) { return a.roof.value > b.roof.value; });
-  for (Entry& entry : entries) {
-    entry.roof.name = compute_name(entry.roof, entry.accumulate);
-    roofs.compute.push_back(std::move(entry.roof));
+  std::ranges::stable_sort(roofs.compute, std::greater(), &Roof::value);
+  for (Roof& roof : roofs.compute) {
+    roof.name = cat(base::joined(roof.precisions, ", ", [](Precision each) { return short_name(each); }), " ",
+                    to_string(roof.unit));
+    if (roof.accumulate) roof.name += cat(" (", short_name(*roof.accumulate), " sums)");
   }
   for (const MemoryLevel& level : input.device.levels) {
     if (!level.bytes_per_second.known()) continue;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "draw/axis.h"
 #include "pagoda/core/device.h"
 #include "pagoda/documents/ceilings.h"
 #include "pagoda/present/plot.h"
@@ -21,6 +22,7 @@ struct Roof {
   double value = 0;                        // FLOP/s or B/s
   std::vector<Precision> precisions = {};  // compute roofs: all formats with this unit and value
   Unit unit = Unit::Vector;
+  std::optional<Precision> accumulate = {};
   std::string level = {};  // bandwidth roofs only
   bool measured = false;
   std::optional<double> spec = {};  // the vendor's figure, beside a measured value
@@ -48,7 +50,7 @@ struct Roofs {
 struct Frame {
   double x0 = 0, x1 = 0, y0 = 0, y1 = 0;
 
-  bool holds(double x, double y) const { return x >= x0 && x <= x1 && y >= y0 && y <= y1; }
+  bool holds(const Point& at) const { return at.x >= x0 && at.x <= x1 && at.y >= y0 && at.y <= y1; }
 };
 
 Roofs make_roofs(const PlotInput& input, const std::optional<documents::CeilingsDocument>& ceilings);

@@ -5,7 +5,6 @@
 #include "draw/text.h"
 #include "pagoda/base/text.h"
 #include "plot/draw.h"
-#include "plot/verdict.h"
 #include "report/rows.h"
 
 namespace pagoda::present::plot {
@@ -22,20 +21,21 @@ struct Cell {
 class Canvas {
  public:
   Canvas(const Frame& frame, int columns, int lines)
-      : frame_(frame), columns_(columns), lines_(lines), cells_(index(0, lines)) {}
+      : frame_(frame),
+        columns_(columns),
+        cells_(static_cast<std::size_t>(lines), std::vector<Cell>(static_cast<std::size_t>(columns))) {}
 
   int column(double x) const {
     return static_cast<int>(std::lround((columns_ - 1) * std::log(x / frame_.x0) / std::log(frame_.x1 / frame_.x0)));
   }
   int line(double y) const {
-    return static_cast<int>(
-        std::lround((lines_ - 1) * (1 - std::log(y / frame_.y0) / std::log(frame_.y1 / frame_.y0))));
+    const double last = static_cast<double>(cells_.size()) - 1;
+    return static_cast<int>(std::lround(last * (1 - std::log(y / frame_.y0) / std::log(frame_.y1 / frame_.y0))));
   }
   double x_of(double column) const { return frame_.x0 * std::pow(frame_.x1 / frame_.x0, column / (columns_ - 1)); }
 
   void put(int column, int line, const std::string& text, int color = 0) {
-    if (column < 0 || column >= columns_ || line < 0 || line >= lines_) return;
-    cells_[index(column, line)] = {text, color};
+    if (Cell* const cell = at(column, line)) *cell = {text, color};
   }
   void write(int column, int line, const std::string& text, int color = 0) {
     for (std::size_t i = 0; i < text.size(); ++column) {
@@ -44,18 +44,15 @@ class Canvas {
       put(column, line, text.substr(start, i - start), color);
     }
   }
-  bool is_empty(int column, int line, int width) const {
-    for (int i = 0; i < width; ++i) {
-      if (column + i < 0 || column + i >= columns_ || line < 0 || line >= lines_) return false;
-      if (cells_[index(column + i, line)].text != " ") return false;
-    }
+  bool is_empty(int column, int line, int width) {
+    for (int i = 0; i < width; ++i)
+      if (const Cell* const cell = at(column + i, line); cell == nullptr || cell->text != " ") return false;
     return true;
   }
   std::string row(int line, bool color) const {
     std::string text;
     int now = 0;
-    for (int i = 0; i < columns_; ++i) {
-      const Cell& cell = cells_[index(i, line)];
+    for (const Cell& cell : cells_[static_cast<std::size_t>(line)]) {
       if (color && cell.color != now) text += "\x1b[" + std::to_string(now = cell.color) + "m";
       text += cell.text;
     }
@@ -65,13 +62,14 @@ class Canvas {
   }
 
  private:
-  std::size_t index(int column, int line) const {
-    return static_cast<std::size_t>(line) * static_cast<std::size_t>(columns_) + static_cast<std::size_t>(column);
+  Cell* at(int column, int line) {  // null outside
+    if (column < 0 || column >= columns_ || line < 0 || line >= static_cast<int>(cells_.size())) return nullptr;
+    return &cells_[static_cast<std::size_t>(line)][static_cast<std::size_t>(column)];
   }
 
   Frame frame_;
-  int columns_, lines_;
-  std::vector<Cell> cells_;
+  int columns_;
+  std::vector<std::vector<Cell>> cells_;
 };
 
 void draw_roofs(Canvas& canvas, const Chart& chart, int columns, int lines) {
@@ -125,24 +123,24 @@ void draw_dots(Canvas& canvas, const Chart& chart, const Series& series) {
   // Least time first, so that dots with more time stay visible.
   for (std::size_t i = series.dots.size(); i-- > 0;) {
     const Dot& dot = series.dots[i];
-    const auto put = [&](double x, double y, const char* large, const char* small) {
-      const double px = std::clamp(x, chart.frame.x0, chart.frame.x1);
-      const double py = std::clamp(dot.rail ? y * chart.frame.x0 : y, chart.frame.y0, chart.frame.y1);
+    const auto put = [&](const std::optional<Point>& at, const char* large, const char* small) {
+      if (!at) return;
+      const double px = std::clamp(at->x, chart.frame.x0, chart.frame.x1);
+      const double py = std::clamp(dot.rail ? at->y * chart.frame.x0 : at->y, chart.frame.y0, chart.frame.y1);
       canvas.put(canvas.column(px), canvas.line(py), dot.share >= 0.01 ? large : small, kAnsi[dot.color]);
     };
-    if (dot.x) put(*dot.x, *dot.y, "○", "∘");
-    if (dot.measured_x) put(*dot.measured_x, *dot.measured_y, "●", "•");
+    put(dot.estimated, "○", "∘");
+    put(dot.measured, "●", "•");
   }
   // The rows of the table, marked by their letters.
   for (std::size_t i = std::min(listed(chart, series), series.dots.size()); i-- > 0;) {
     const Dot& dot = series.dots[i];
-    const auto [x, y] = dot.place();
-    if (x && y && !dot.rail && chart.frame.holds(*x, *y))
-      canvas.put(canvas.column(*x), canvas.line(*y), letter(i), kAnsi[dot.color]);
+    const std::optional<Point>& at = dot.place();
+    if (at && !dot.rail && chart.frame.holds(*at))
+      canvas.put(canvas.column(at->x), canvas.line(at->y), letter(i), kAnsi[dot.color]);
   }
   for (const auto& star : {series.bound_star, series.measured_star})
-    if (star && chart.frame.holds(star->x(), star->y()))
-      canvas.put(canvas.column(star->x()), canvas.line(star->y()), "★", 1);
+    if (star && chart.frame.holds(star->place())) canvas.put(canvas.column(star->x()), canvas.line(star->y()), "★", 1);
 }
 
 std::string share_of_roof(const Series& series, const Dot& dot) {
@@ -195,15 +193,15 @@ std::string table(const Chart& chart, const Series& series) {
   for (std::size_t i = 0; i < count; ++i) {
     const Dot& dot = series.dots[i];
     const Item& item = series.items[dot.items.front()];
-    const auto [x, y] = dot.place();
+    const std::optional<Point>& at = dot.place();
     std::vector<std::string> row = {letter(i),
                                     names[i],
                                     base::elide(dot.type, 24),
                                     std::to_string(dot.items.size()),
                                     percent_text(dot.share),
                                     base::si_text(dot.seconds, "s"),
-                                    dot.rail || !x ? "–" : plain(*x),
-                                    dot.rail || !y ? "–" : base::si_text(*y, ""),
+                                    dot.rail || !at ? "–" : plain(at->x),
+                                    dot.rail || !at ? "–" : base::si_text(at->y, ""),
                                     std::string(to_string(item.limit))};
     if (series.has_time()) row.push_back(share_of_roof(series, dot));
     grid.rows.push_back(std::move(row));

@@ -1,10 +1,10 @@
-#include "plot/verdict.h"
-
+// The verdict on a chart.
 #include <algorithm>
 #include <cmath>
 
 #include "draw/text.h"
 #include "pagoda/base/text.h"
+#include "plot/draw.h"
 #include "report/rows.h"
 
 namespace pagoda::present::plot {
@@ -138,14 +138,8 @@ ShortLabels short_labels(const Chart& chart) {
   // Sizes follow the name: "bert_base, batch=8, sequence=128".
   constexpr std::string_view kComma = ", ";
   std::vector<std::vector<std::string>> parts;
-  for (const Series& series : chart.series) {
-    std::vector<std::string>& own = parts.emplace_back();
-    for (std::size_t begin = 0; begin <= series.label.size();) {
-      const std::size_t end = std::min(series.label.find(kComma, begin), series.label.size());
-      own.push_back(series.label.substr(begin, end - begin));
-      begin = end + kComma.size();
-    }
-  }
+  parts.reserve(chart.series.size());
+  for (const Series& series : chart.series) parts.push_back(base::split(series.label, kComma));
   ShortLabels result;
   if (parts.empty()) return result;
   for (std::size_t i = 1; i < parts.front().size();) {

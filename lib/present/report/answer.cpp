@@ -6,7 +6,6 @@
 #include "pagoda/base/cat.h"
 #include "pagoda/base/enum_names.h"
 #include "pagoda/estimate/measured_runs.h"
-#include "report/folded.h"
 #include "report/rows.h"
 
 namespace pagoda::present::report {
@@ -159,6 +158,9 @@ std::string split_text(double memory_share, double latency_share) {
              " bounds ", percent_of(is_latency ? latency_share : std::max(memory_share, rest), 1), " of it");
 }
 
+namespace {
+
+// "at most 3.81 kitems/s": the rate if a run takes `seconds`.
 std::string rate_text(const EstimateDocument& estimate, double seconds) {
   const Count& items = estimate.roofline->items;
   const char* unit = !items ? "runs/s" : estimate.phase ? "tokens/s" : "items/s";
@@ -170,8 +172,6 @@ std::string rate_text(const EstimateDocument& estimate, double seconds) {
     text += cat(", ", base::si_rate(*phase.device_tokens_per_second, ""), " a device");
   return text;
 }
-
-namespace {
 
 // The predicted token rate of a decoder: in total, per user and per device.
 std::string predicted_rate(const EstimateDocument& estimate) {

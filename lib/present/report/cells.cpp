@@ -25,34 +25,17 @@ std::string percent_text(double percent) {
 }
 
 std::string number_text(double value, CellKind kind) {
-  switch (kind) {
-    case CellKind::Seconds:
-      return base::si_seconds(value);
-    case CellKind::Intensity:
-      return report::intensity_text(value);
-    case CellKind::Factor:
-      return base::rounded(value) + "×";
-    case CellKind::Share:
-      return report::share_cell(value);
-    case CellKind::Percent:
-      return percent_text(value);
-    case CellKind::Portion:
-      return base::rounded(100 * value) + " %";
-    case CellKind::Joules:
-      return base::si_text(value, "J", {.trims = false});
-    case CellKind::Rate:
-      return base::si_rate(value, "");
-    case CellKind::Ratio:
-    case CellKind::Text:
-    case CellKind::Texts:
-    case CellKind::Number:
-    case CellKind::Size:
-    case CellKind::Count:
-    case CellKind::Bytes:
-    case CellKind::Flag:
-    case CellKind::Formula:
-      break;
-  }
+  static constexpr std::pair<CellKind, std::string (*)(double)> kTexts[] = {
+      {CellKind::Seconds, base::si_seconds},
+      {CellKind::Intensity, report::intensity_text},
+      {CellKind::Factor, [](double factor) { return base::rounded(factor) + "×"; }},
+      {CellKind::Share, report::share_cell},
+      {CellKind::Percent, percent_text},
+      {CellKind::Portion, [](double portion) { return base::rounded(100 * portion) + " %"; }},
+      {CellKind::Joules, [](double joules) { return base::si_text(joules, "J", {.trims = false}); }},
+      {CellKind::Rate, [](double rate) { return base::si_rate(rate, ""); }}};
+  for (const auto& [of, text] : kTexts)
+    if (of == kind) return text(value);
   return base::rounded(value);
 }
 
@@ -91,7 +74,7 @@ std::string exact_text(const Cell& cell) {
       Visitor{[](std::monostate) { return std::string(); }, [](const Int& value) { return to_string(value); },
               [](double value) { return base::shortest(value); },
               [](bool value) { return std::string(value ? "true" : "false"); },
-              [](std::string_view value) { return std::string(value); }, [](const std::string& value) { return value; },
+              [](std::string_view value) { return std::string(value); },
               [](const std::vector<std::string>& values) { return base::joined(values, ";"); },
               [](const std::vector<Int>& values) {
                 return base::joined(values, ";", [](const Int& value) { return to_string(value); });
@@ -118,12 +101,6 @@ void write_cell(base::JsonWriter& json, std::string_view name, const Cell& cell)
   count != nullptr ? json.member(name, *count) : json.member(name, documents::number(cell));
 }
 
-std::string csv_header(const Columns& columns) {
-  base::CsvLine line;
-  for (const documents::ResultColumn* column : columns) line.add(column->name);
-  return std::move(line).end();
-}
-
 void add_cells(base::CsvLine& line, const Columns& columns, const Row& row) {
   for (const documents::ResultColumn* column : columns) {
     const Cell cell = column->is_in(documents::View::Csv, row.kind) ? column->cell(row) : Cell();
@@ -134,12 +111,6 @@ void add_cells(base::CsvLine& line, const Columns& columns, const Row& row) {
     else
       line.name(exact_text(cell));
   }
-}
-
-std::string csv_line(const Columns& columns, const Row& row) {
-  base::CsvLine line;
-  add_cells(line, columns, row);
-  return std::move(line).end();
 }
 
 base::Grid rows_grid(documents::RowKind kind, const documents::EstimateDocument& estimate) {

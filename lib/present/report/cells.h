@@ -38,9 +38,7 @@ std::string known_text(const Cell& cell, documents::CellKind kind);
 // A number as a member; null if not known.
 void write_cell(base::JsonWriter& json, std::string_view name, const Cell& cell);
 
-// RFC 4180; lists are joined by ';'. A cell stays empty where the column does not apply to the row's kind.
-std::string csv_header(const Columns& columns);
-std::string csv_line(const Columns& columns, const Row& row);
+// Lists are joined by ';'. A cell stays empty where the column does not apply to the row's kind.
 void add_cells(base::CsvLine& line, const Columns& columns, const Row& row);
 
 // The rows of one kind as printable cells: all of the estimate, or some of them.

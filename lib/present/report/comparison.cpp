@@ -19,8 +19,6 @@ using documents::EstimateNode;
 using estimate::Comparison;
 using estimate::Match;
 using estimate::RowPair;
-using report::Count;
-using report::EstimateCounts;
 using Layout = base::JsonWriter::Layout;
 
 constexpr std::size_t kShown = 10;  // rows shown by default, largest changes first
@@ -57,26 +55,20 @@ const Columns& compared() {
   static const Columns columns = documents::columns_of(documents::RowKind::Node, documents::View::Comparison);
   return columns;
 }
+const documents::ResultColumn* compared(std::string_view name) {
+  return *std::ranges::find(compared(), name, &documents::ResultColumn::name);
+}
 
 struct Pair {
   std::optional<Side> before, after;
   Match match = Match::None;
 
   const Side& shown() const { return after ? *after : *before; }
-  // Of a value of both rows; a missing row counts as 0.
-  template <typename Value>
-  Cell delta(const Value& value, const Cell& none = Int{0}) const {
-    const auto of = [&](const std::optional<Side>& side) { return side ? value(side->row) : none; };
-    return difference(of(before), of(after));
-  }
+  // A missing row counts as 0.
   Cell delta(const documents::ResultColumn* column) const {
-    return column->kind == CellKind::Seconds ? delta(column->cell, Cell(0.0)) : delta(column->cell);
-  }
-  Cell delta(Count EstimateCounts::*counter) const {
-    return delta([&](const Row& row) { return cell_of(row.counts->*counter); });
-  }
-  Cell seconds_delta() const {
-    return delta([](const Row& row) { return cell_of(row.seconds()); }, 0.0);
+    const Cell none = column->kind == CellKind::Seconds ? Cell(0.0) : Cell(Int{0});
+    const auto of = [&](const std::optional<Side>& side) { return side ? column->cell(side->row) : none; };
+    return difference(of(before), of(after));
   }
   bool differs() const {
     if (!before || !after || before->op != after->op) return true;
@@ -150,7 +142,7 @@ base::Grid totals_grid(const EstimateDocument& before, const EstimateDocument& a
                   {.header = "change", .is_number = true},
                   {.header = "after/before", .is_number = true}};
   for (const Total& total : totals_of(before, after)) {
-    if (total.label == "flops" && report::counts_macs(before)) continue;  // the MACs are shown already
+    if (total.label == "flops" && before.count == Convention::Macs) continue;  // the MACs are shown already
     grid.rows.push_back({total.label, known_text(total.before, total.kind), known_text(total.after, total.kind),
                          signed_text(difference(total.before, total.after), total.kind),
                          ratio_text(total.before, total.after)});
@@ -161,10 +153,12 @@ base::Grid totals_grid(const EstimateDocument& before, const EstimateDocument& a
 // Largest changes first: by time on the device, then by work, then by traffic.
 std::vector<Pair> changed(std::vector<Pair> pairs, std::size_t top) {
   std::erase_if(pairs, [](const Pair& pair) { return !pair.differs(); });
-  std::ranges::stable_sort(pairs, std::greater(), [](const Pair& pair) {
-    const auto size = [](const Cell& delta) { return std::abs(documents::number(delta).value_or(0)); };
-    return std::array{size(pair.seconds_delta()), size(pair.delta(&EstimateCounts::flops)),
-                      size(pair.delta(&EstimateCounts::bytes))};
+  const auto size = [](const Pair& pair, const documents::ResultColumn* column) {
+    return std::abs(documents::number(pair.delta(column)).value_or(0));
+  };
+  const auto *seconds = compared("seconds"), *flops = compared("flops"), *bytes = compared("bytes");
+  std::ranges::stable_sort(pairs, std::greater(), [&](const Pair& pair) {
+    return std::array{size(pair, seconds), size(pair, flops), size(pair, bytes)};
   });
   if (top > 0 && pairs.size() > top) pairs.resize(top);
   return pairs;
@@ -181,8 +175,11 @@ base::Grid pairs_grid(const std::vector<Pair>& pairs, std::string_view row_name,
                   {.header = "Δ " + unit + "s", .is_number = true},
                   {.header = "Δ params", .is_number = true, .drop_order = 4},
                   {.header = "Δ bytes", .is_number = true}};
-  const auto is_known = [](const Cell& cell) { return !std::holds_alternative<std::monostate>(cell); };
-  const bool is_timed = std::ranges::any_of(pairs, is_known, &Pair::seconds_delta);
+  const auto change = [](const Pair& pair, std::string_view name) {
+    return signed_text(pair.delta(compared(name)), compared(name)->kind);
+  };
+  const bool is_timed = std::ranges::any_of(
+      pairs, [](const Pair& pair) { return !std::holds_alternative<std::monostate>(pair.delta(compared("seconds"))); });
   if (is_timed) grid.columns.push_back({.header = "Δ time", .is_number = true});
   for (const Pair& pair : pairs) {
     const auto flops = [](const std::optional<Side>& side) {
@@ -193,10 +190,8 @@ base::Grid pairs_grid(const std::vector<Pair>& pairs, std::string_view row_name,
                          : !pair.after ? "removed"
                                        : "changed",
                          std::string(estimate::to_string(pair.match)), flops(pair.before), flops(pair.after),
-                         signed_text(pair.delta(&EstimateCounts::flops), CellKind::Count),
-                         signed_text(pair.delta(&EstimateCounts::params), CellKind::Count),
-                         signed_text(pair.delta(&EstimateCounts::bytes), CellKind::Bytes)});
-    if (is_timed) grid.rows.back().push_back(signed_text(pair.seconds_delta(), CellKind::Seconds));
+                         change(pair, "flops"), change(pair, "params"), change(pair, "bytes")});
+    if (is_timed) grid.rows.back().push_back(change(pair, "seconds"));
   }
   return grid;
 }

@@ -1,11 +1,12 @@
-#include "report/folded.h"
-
+// Rows in which identical layers are merged, heaviest first.
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
+
+#include "report/rows.h"
 
 namespace pagoda::present::report {
 namespace {

@@ -27,7 +27,8 @@ void add_memory_rows(base::Grid& grid, const documents::EstimateMemory& plan) {
   const auto add = [&](std::string what, Int bytes, std::string note) {
     grid.rows.push_back({std::move(what), base::grouped(bytes), base::si(bytes, "B"), std::move(note)});
   };
-  const std::string step = plan.names.empty() ? "" : base::printable(plan.names[static_cast<std::size_t>(plan.peak_step)]);
+  const std::string step =
+      plan.names.empty() ? "" : base::printable(plan.names[static_cast<std::size_t>(plan.peak_step)]);
   add("memory peak", plan.peak_bytes,
       "at step " + std::to_string(plan.peak_step) + ", " + step + ": " + base::joined(tensors, ", "));
   if (plan.arena_bytes) add("arena", *plan.arena_bytes, "offsets in --format json");
@@ -187,36 +188,6 @@ std::string subtitle(const EstimateDocument& estimate) {
     if (size) parts.push_back(name + "=" + std::to_string(*size));
   for (const std::string& name : estimate::free_dims(estimate)) parts.push_back(name + "=1 (free)");
   return base::joined(parts, " · ");
-}
-
-std::vector<std::pair<std::string, std::string>> total_formulas(const EstimateDocument& estimate) {
-  const documents::EstimateSymbolic& symbolic = *estimate.symbolic;
-  std::vector<std::pair<std::string, std::string>> lines = {{"MACs", symbolic.totals.macs}};
-  if (!symbolic.totals.flops.empty() && !counts_macs(estimate)) lines.emplace_back("FLOPs", symbolic.totals.flops);
-  lines.emplace_back("bytes", symbolic.totals.bytes);
-  if (!symbolic.activation_peak_bytes.empty())
-    lines.emplace_back("activation peak bytes", symbolic.activation_peak_bytes);
-  return lines;
-}
-
-std::vector<RowFormulas> row_formulas(const Data& data) {
-  std::vector<RowFormulas> rows;
-  const auto add = [&](std::string name, const EstimateFormulas* formulas) {
-    if (formulas != nullptr && (formulas->bytes != "0" || formulas->macs != "0" || formulas->flops != "0"))
-      rows.push_back({std::move(name), *formulas});
-    if (data.counts_macs() && !rows.empty()) rows.back().formulas.flops = {};
-  };
-  for (const Row& row : data.rows)
-    add((row.type == nullptr ? "#" + std::to_string(row.index) + " " : "") + base::printable(row.shown_name()),
-        row.symbolic);
-  return rows;
-}
-
-std::string symbol_text(const Symbol& symbol) {
-  std::string text = symbol.name + ": " + base::printable(symbol.cause);
-  if (!symbol.node.empty()) text += ", decided at " + base::printable(symbol.node);
-  if (symbol.upper) text += ", at most " + symbol.upper->to_string();
-  return text;
 }
 
 }  // namespace pagoda::present::report

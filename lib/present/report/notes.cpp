@@ -18,9 +18,7 @@ std::string found_text(const BudgetResult& result) {
   return base::si(static_cast<Int>(*result.value), is_bytes ? "B" : "");
 }
 
-std::string causes_text(const BudgetResult& result) {
-  return base::joined(result.causes, "; ", base::printable);
-}
+std::string causes_text(const BudgetResult& result) { return base::joined(result.causes, "; ", base::printable); }
 
 }  // namespace
 

@@ -19,11 +19,7 @@ using estimate::PipelinePart;
 using Layout = base::JsonWriter::Layout;
 using report::cell;
 
-std::string name_of(const PipelinePart& part) {
-  return base::printable(std::filesystem::path(part.estimate.model.path).filename().string());
-}
-
-bool has_flops(const Pipeline& pipeline) { return !report::counts_macs(pipeline.parts.front().estimate); }
+bool has_flops(const Pipeline& pipeline) { return pipeline.parts.front().estimate.count != Convention::Macs; }
 
 // A number of one run of a part, and of a result of the whole pipeline.
 struct PipelineNumber {
@@ -96,9 +92,11 @@ base::Grid parts_grid(const Pipeline& pipeline) {
     grid.rows.push_back(std::move(cells));
   };
   for (const PipelinePart& part : pipeline.parts)
-    add_row({name_of(part), base::grouped(part.runs)}, [&](const PipelineNumber& number) {
-      return times(number.of_part(part.estimate), number.is_of_runs ? part.runs : 1);
-    });
+    add_row({base::printable(std::filesystem::path(part.estimate.model.path).filename().string()),
+             base::grouped(part.runs)},
+            [&](const PipelineNumber& number) {
+              return times(number.of_part(part.estimate), number.is_of_runs ? part.runs : 1);
+            });
   add_row({"all", ""},
           [&](const PipelineNumber& number) { return number.of_all ? number.of_all(pipeline) : Cell(std::string()); });
   return grid;

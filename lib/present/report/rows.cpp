@@ -78,10 +78,7 @@ std::string memory_share(double used, double whole) {
 std::vector<std::string> wrapped(const std::string& text, std::size_t width, std::size_t margin) {
   constexpr std::string_view kSeparator = " · ";
   std::vector<std::string> rows;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(kSeparator, begin), text.size());
-    const std::string part = text.substr(begin, end - begin);
-    begin = end + kSeparator.size();
+  for (const std::string& part : base::split(text, kSeparator)) {
     const bool fits =
         !rows.empty() &&
         (width == 0 || margin + base::display_width(rows.back()) + 3 + base::display_width(part) <= width);

@@ -20,14 +20,9 @@ using documents::EstimateDocument;
 using documents::EstimateFormulas;
 using documents::EstimateNode;
 using documents::EstimateTotals;
-using documents::EstimateType;
 using documents::has_predicted_rows;
-using documents::heaviest_node;
 
 inline constexpr const char* kSiUnits = "SI units: 1 kB is 1000 B, 1 M is 10^6\n";
-
-// True if only multiply-accumulates are counted.
-inline bool counts_macs(const EstimateDocument& estimate) { return estimate.count == Convention::Macs; }
 
 // The rows selected and sorted by the options.
 struct Data {
@@ -37,7 +32,7 @@ struct Data {
   std::vector<Row> rows;
 
   TrafficModel traffic() const { return estimate.traffic ? estimate.traffic->model : TrafficModel::Unfused; }
-  bool counts_macs() const { return report::counts_macs(estimate); }
+  bool counts_macs() const { return estimate.count == Convention::Macs; }  // only multiply-accumulates
   bool published() const { return estimate.count == Convention::Pagoda; }
 };
 Data collect(const EstimateDocument& estimate, const ReportOptions& options);
@@ -65,8 +60,26 @@ std::string cell(const Count& value, std::string_view unit = "");
 // "memory bounds 74.9 % of it": what bounds most of the least time.
 std::string split_text(const documents::EstimateRoofline& roofline);
 std::string split_text(double memory_share, double latency_share);  // the rest is arithmetic
-// "at most 3.81 kitems/s": the rate if a run takes `seconds`.
-std::string rate_text(const EstimateDocument& estimate, double seconds);
+
+// A name with every number replaced by '#': layers that are alike share it.
+std::string without_numbers(std::string_view name);
+// The common pattern of names that are alike, with '*' for the numbers that differ: "layers.*/conv/Conv".
+std::string common_name(const std::string& a, std::string_view b);
+
+// Layers with the same operators, counts and time, whose names differ only in numbers.
+struct Folded {
+  std::string name, ops;
+  std::size_t times = 0;
+  double weight = 0;  // total seconds as predicted, else as bounded on the device, else total FLOPs
+  const RowBound* bound = nullptr;
+};
+
+struct FoldedRows {
+  std::vector<Folded> rows;  // the heaviest first
+  double total = 0;          // of their weights
+};
+// Weighted by predicted time, else by the bound, else by work.
+FoldedRows folded_rows(const EstimateDocument& estimate);
 
 // Rows of at most `width` columns, of which the first `margin` are taken, broken at " · "; one row if `width` is 0.
 std::vector<std::string> wrapped(const std::string& text, std::size_t width, std::size_t margin = 0);
@@ -89,18 +102,8 @@ std::string subtitle(const EstimateDocument& estimate);
 base::Grid budgets_grid(const std::vector<BudgetResult>& budgets);
 // The memory of a training step.
 base::Grid training_memory_grid(const documents::EstimateTraining& training);
-// Formulas of the totals: name and formula.
-std::vector<std::pair<std::string, std::string>> total_formulas(const EstimateDocument& estimate);
-// The formulas of each row that has work.
-struct RowFormulas {
-  std::string row;
-  EstimateFormulas formulas;
-};
-std::vector<RowFormulas> row_formulas(const Data& data);
 // A grid as a GitHub-flavoured Markdown table; names from files are code spans.
 std::string markdown_table(const base::Grid& grid);
 std::string code(std::string_view text);
-// "boxes: number of selected boxes, decided at nms, at most 1000", printable.
-std::string symbol_text(const Symbol& symbol);
 
 }  // namespace pagoda::present::report

@@ -12,8 +12,6 @@ using documents::EstimateDocument;
 using documents::EstimateSweep;
 using documents::RowKind;
 
-bool has_time(const EstimateSweep& sweep) { return !sweep.points.empty() && sweep.points.front().time.has_value(); }
-
 base::Grid sweep_grid(const EstimateDocument& estimate) {
   const std::vector<Row> points = documents::rows_of(estimate, RowKind::Point);
   base::Grid grid = rows_grid(RowKind::Point, estimate, points);
@@ -46,7 +44,8 @@ std::string footing(const EstimateDocument& estimate) {
                            "the whole model"
                          : "memory: weights and the activation peak";
   if (sweep.has_predictions) text += "\npredicted: " + sweep.engine + ": " + sweep.calibration;
-  if (!has_time(sweep) || sweep.dims.size() != 1) return text;
+  const bool has_time = !sweep.points.empty() && sweep.points.front().time;
+  if (!has_time || sweep.dims.size() != 1) return text;
   const std::string dim = base::printable(sweep.dims[0]);
   if (!sweep.ridge) return text + "\nmemory takes longer than arithmetic at every " + dim + " of the sweep";
   if (sweep.ridge->at_start) return text + "\narithmetic takes longer than memory from the first " + dim + " on";
@@ -54,15 +53,12 @@ std::string footing(const EstimateDocument& estimate) {
          " on";
 }
 
-std::string model_name(const documents::EstimateModel& model) {
-  return model.path.empty() ? model.name : std::filesystem::path(model.path).stem().string();
-}
-
 // The model, the swept dims, and the columns of a point.
 std::string sweep_csv(const EstimateDocument& estimate) {
   const RowKind kind = estimate.count == Convention::Pagoda ? RowKind::PublishedPoint : RowKind::Point;
   const Columns columns = documents::columns_of(kind, documents::View::Csv, estimate);
-  const std::string model = model_name(estimate.model);
+  const documents::EstimateModel& file = estimate.model;
+  const std::string model = file.path.empty() ? file.name : std::filesystem::path(file.path).stem().string();
   base::CsvLine header;
   header.add("model");
   for (const std::string& dim : estimate.sweep->dims) header.name(dim);

@@ -12,18 +12,9 @@ namespace {
 
 using Variants = std::vector<documents::EstimateVariant>;
 
-template <typename Has>
-bool any(const Variants& variants, const Has& has) {
-  return std::ranges::any_of(variants, has);
-}
-
 template <typename Key>
 bool is_alike(const Variants& variants, const Key& key) {
   return std::ranges::all_of(variants, [&](const auto& each) { return key(each) == key(variants.front()); });
-}
-
-std::string precision_text(const documents::EstimateVariant& variant) {
-  return variant.precision ? std::string(to_string(*variant.precision)) : "as filed";
 }
 
 // "; 2 products stay in float16 (a, b)", or nothing without nodes.
@@ -127,8 +118,8 @@ std::string most(const Variants& variants, const std::string& what, const Value&
 // The best choices of a table over numbers of devices.
 std::string device_count_remarks(const documents::EstimateDocument& estimate) {
   const Variants& variants = estimate.variants;
-  if (!any(variants, [](const auto& each) { return each.parallel.has_value(); })) return {};
-  const bool is_predicted = any(variants, [](const auto& each) { return each.predicted.has_value(); });
+  if (!std::ranges::any_of(variants, [](const auto& each) { return each.parallel.has_value(); })) return {};
+  const bool is_predicted = std::ranges::any_of(variants, [](const auto& each) { return each.predicted.has_value(); });
   const auto total = [&](const documents::EstimateVariant& each) {
     return is_predicted ? each.predicted ? each.predicted->items_per_second : std::nullopt : each.items_per_second;
   };
@@ -145,14 +136,14 @@ std::string device_count_remarks(const documents::EstimateDocument& estimate) {
 
 std::string above_variants(const EstimateDocument& estimate) {
   const Variants& variants = estimate.variants;
-  if (!any(variants, [](const auto& each) { return each.parallel.has_value(); })) return {};
+  if (!std::ranges::any_of(variants, [](const auto& each) { return each.parallel.has_value(); })) return {};
   std::vector<std::string> facts;
   if (is_alike(variants, [](const auto& each) { return each.precision; }))
-    facts.push_back("precision " + precision_text(variants.front()));
+    facts.push_back(cat("precision ", variants[0].precision ? to_string(*variants[0].precision) : "as filed"));
   if (is_alike(variants, [](const auto& each) { return each.traffic; }))
     facts.push_back(std::string(to_string(variants.front().traffic)) + " traffic");
   facts.emplace_back("memory of the device that needs the most");
-  if (any(variants, [](const auto& each) { return each.longest_context.has_value(); }))
+  if (std::ranges::any_of(variants, [](const auto& each) { return each.longest_context.has_value(); }))
     facts.emplace_back("most users at this past, longest context at this batch");
   const auto prompted = std::ranges::find_if(variants, [](const auto& each) { return each.prompt.has_value(); });
   if (prompted != variants.end()) facts.emplace_back("a prompt is of one sequence");
