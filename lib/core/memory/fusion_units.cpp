@@ -6,7 +6,7 @@
 
 #include "graph/index.h"
 #include "memory/fusion.h"
-#include "memory/kv_cache.h"
+#include "pagoda/core/memory.h"
 
 namespace pagoda::inline core {
 namespace {

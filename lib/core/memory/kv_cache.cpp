@@ -1,13 +1,14 @@
+// Finds the inputs with past keys, values or states, and the outputs that return them updated.
 // A pair is found by structure: an output that one node (a Concat, an attention operator, a cache update) computes from
 // an input of the same element type and rank that differs in at most one axis. Failing that, by name, as exporters pair
 // them: past_key_values.3.key and present.3.key.
-#include "memory/kv_cache.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "graph/index.h"
+#include "memory/schedule.h"
+#include "pagoda/core/memory.h"
 
 namespace pagoda::inline core {
 namespace {

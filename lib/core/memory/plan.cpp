@@ -9,7 +9,6 @@
 #include "infer/infer.h"
 #include "infer/storage.h"
 #include "memory/arena.h"
-#include "memory/kv_cache.h"
 #include "memory/liveness.h"
 #include "memory/reorder.h"
 #include "memory/schedule.h"

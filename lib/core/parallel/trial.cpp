@@ -4,8 +4,8 @@
 #include <deque>
 #include <utility>
 
-#include "memory/kv_cache.h"
 #include "pagoda/base/cat.h"
+#include "pagoda/core/memory.h"
 #include "parallel/rules.h"
 
 namespace pagoda::inline core {

@@ -18,10 +18,7 @@ class GraphLookup {
  public:
   GraphLookup(const Model& model, const Analysis& analysis);
 
-  const Shape* shape(ValueId value) const {
-    const auto& known = analysis_.types[index(value)].shape;
-    return known ? &*known : nullptr;
-  }
+  const Shape* shape(ValueId value) const { return shape_of(analysis_, value); }  // null when unknown
   const Name& name(std::int32_t node) const { return display_name(graph, graph.node(node)); }
 
   // The form of a node that multiplies an activation by a weight; nullopt for other nodes.

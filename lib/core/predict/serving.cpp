@@ -6,9 +6,9 @@
 #include <set>
 
 #include "graph/index.h"
-#include "memory/kv_cache.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
+#include "pagoda/core/memory.h"
 #include "parallel/split.h"
 #include "predict/engines.h"
 #include "predict/graph_facts.h"

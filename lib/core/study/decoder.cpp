@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "infer/each_dim.h"
-#include "memory/kv_cache.h"
 #include "pagoda/base/enum_names.h"
+#include "pagoda/core/memory.h"
 
 namespace pagoda::inline core {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "memory/kv_cache.h"
 #include "memory/schedule.h"
 #include "pagoda/base/error.h"
 #include "pagoda/core/memory.h"

@@ -89,6 +89,8 @@ struct KvCache {
   // caches round up to ceil_div(tokens, tokens_per_page) pages per sequence. Fixed pairs keep their size.
   Dim bytes_after(const Dim& tokens, const Dim& sequences) const;
 };
+// The caches of the main graph, as in MemoryPlan::kv_cache.
+KvCache find_kv_cache(const Model& model, const Analysis& analysis);
 
 struct ReorderedPlan {
   std::vector<std::int32_t> order;  // main-graph nodes; a valid input for MemoryOptions::order
