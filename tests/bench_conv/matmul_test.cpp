@@ -18,7 +18,7 @@ TEST_CASE("the slope has neither launch nor wait in it, and these are said apart
     drift *= 1.0001;
     return drift * (3e-6 * static_cast<double>(n) + 50e-6);
   };
-  const Slope slope = measure_slope(together, {.budget_seconds = 1});
+  const Slope slope = measure_slope(together, 1);
   CHECK(slope.n >= 2048);
   CHECK(slope.seconds.size() >= 7);
   CHECK(base::median(slope.seconds) == doctest::Approx(3e-6).epsilon(0.01));

@@ -70,7 +70,7 @@ TEST_CASE("the chosen mode takes the least energy of those within the limit, and
 
 TEST_CASE("modes are named by the settings in which they differ, and every format holds them") {
   const auto studies = lab::study_modes(table(), 0.1);
-  CHECK(studies[0].modes.front().name == "gpu 1.18 GHz");
+  CHECK(studies[0].modes.front().settings == std::vector<std::string>{"gpu 1.18 GHz"});
   const std::string csv = lab::modes_report(studies, lab::ReportFormat::Csv, "orin");
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 81);
   CHECK(csv.find("batch=8,gpu 400 MHz") != std::string::npos);

@@ -268,15 +268,15 @@ void finish_study(const RunFlags& flags, bool threshold_is_given, Arguments& arg
   lab::Study& study = arguments.study;
   for (const std::string& text : flags.workers) {
     const std::pair<std::string, std::string> worker = named(text, "--worker");
-    const auto& [name, command] = worker;
-    study.backends[name] = words(command);
-    if (study.backends[name].empty()) throw CLI::ValidationError("--worker", name + ": expected a command");
+    std::vector<std::string>& command = study.backends[worker.first];
+    command = words(worker.second);
+    if (command.empty()) throw CLI::ValidationError("--worker", worker.first + ": expected a command");
     const auto runs = [&](const Axis& axis) {
-      return axis.first == "backend" && std::ranges::find(axis.second, Setting(worker.first)) != axis.second.end();
+      return axis.first == "backend" && std::ranges::count(axis.second, Setting(worker.first)) > 0;
     };
-    if (std::ranges::none_of(study.blocks,
-                             [&](const std::vector<Axis>& block) { return std::ranges::any_of(block, runs); }))
-      throw CLI::ValidationError("--worker", name + ": no --backend of this name runs it");
+    const auto has_run = [&](const std::vector<Axis>& block) { return std::ranges::any_of(block, runs); };
+    if (std::ranges::none_of(study.blocks, has_run))
+      throw CLI::ValidationError("--worker", worker.first + ": no --backend of this name runs it");
   }
   if (flags.repeats) study.repeats = *flags.repeats;
   if (flags.seed) study.seed = *flags.seed;

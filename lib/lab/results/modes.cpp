@@ -41,12 +41,12 @@ std::vector<std::string> mode_settings(const std::vector<MeasuredRun>& runs, con
   return names;
 }
 
-std::string joined_settings(const MeasuredRun& run, const std::vector<std::string>& names) {
+std::vector<std::string> settings_of(const MeasuredRun& run, const std::vector<std::string>& names) {
   std::vector<std::string> texts;
   for (const std::string& name : names)
     if (const auto found = run.config.find(name); found != run.config.end())
       texts.push_back(setting_name(name, found->second));
-  return base::joined(texts);
+  return texts;
 }
 
 void finish(ModeStudy& study) {
@@ -73,7 +73,9 @@ std::string left_out_text(const std::vector<ModeStudy>& studies) {
 std::string percent(double part) { return base::rounded(100 * part) + " %"; }
 
 constexpr std::string_view kOnlyOne = "the only one";
-std::string mode_name(const ModeRun& mode) { return mode.name.empty() ? std::string(kOnlyOne) : mode.name; }
+std::string mode_name(const ModeRun& mode) {
+  return mode.settings.empty() ? std::string(kOnlyOne) : base::joined(mode.settings);
+}
 // False if each work was measured in one mode.
 bool has_choice(const std::vector<ModeStudy>& studies) {
   return std::ranges::any_of(studies, [](const ModeStudy& study) { return study.modes.size() > 1; });
@@ -95,7 +97,7 @@ std::string text_of(const std::vector<ModeStudy>& studies, const std::string& ti
     for (const ModeRun& mode : study.modes)
       if (mode.is_on_front)
         fronts += cat("  ", base::si_seconds(mode.seconds), "  ", results::joules_text(mode.joules), "  ",
-                      base::printable(mode.name), "\n");
+                      base::printable(base::joined(mode.settings)), "\n");
   }
   const std::string left_out = left_out_text(studies);
   return cat(base::printable(title), ": the least energy of the modes that take at most ",
@@ -108,25 +110,18 @@ std::string csv_of(const std::vector<ModeStudy>& studies) {
   for (const ModeStudy& study : studies)
     for (const ModeRun& mode : study.modes) {
       const ModeRun& fastest = study.modes.front();
-      text += results::csv_row(study.work, mode.name, mode.seconds, mode.joules, mode.joules / mode.seconds,
-                               mode.seconds / fastest.seconds - 1, 1 - mode.joules / fastest.joules,
-                               mode.is_on_front ? "yes" : "no", &mode == &study.modes[study.chosen] ? "yes" : "no");
+      text += results::csv_row(study.work, base::joined(mode.settings), mode.seconds, mode.joules,
+                               mode.joules / mode.seconds, mode.seconds / fastest.seconds - 1,
+                               1 - mode.joules / fastest.joules, mode.is_on_front ? "yes" : "no",
+                               &mode == &study.modes[study.chosen] ? "yes" : "no");
     }
   return text;
 }
 
 // The settings of a mode that another one does not have: "gpu 918 MHz".
 std::string difference(const ModeRun& mode, const ModeRun& from) {
-  const auto settings = [](const std::string& name) {
-    std::vector<std::string> list;
-    for (std::size_t begin = 0, end; begin < name.size(); begin = end + 2) {
-      end = std::min(name.find(", ", begin), name.size());
-      list.push_back(name.substr(begin, end - begin));
-    }
-    return list;
-  };
-  std::vector<std::string> list = settings(mode.name);
-  std::erase_if(list, [others = settings(from.name)](const std::string& each) { return is_in(others, each); });
+  std::vector<std::string> list = mode.settings;
+  std::erase_if(list, [&](const std::string& each) { return is_in(from.settings, each); });
   return base::joined(list);
 }
 
@@ -206,7 +201,8 @@ results::PageTable table_of(const std::vector<ModeStudy>& studies) {
   results::PageTable table{"Chosen modes", {"work", "mode", "time", "energy", "longer", "energy saved"}};
   for (const ModeStudy& study : studies) {
     const ModeRun& chosen = study.modes[study.chosen];
-    table.rows.push_back({study.work, mode_name(chosen), base::si_seconds(chosen.seconds), results::joules_text(chosen.joules),
+    table.rows.push_back({study.work, mode_name(chosen), base::si_seconds(chosen.seconds),
+                          results::joules_text(chosen.joules),
                           percent(chosen.seconds / study.modes.front().seconds - 1), percent(study.saving())});
   }
   return table;
@@ -235,11 +231,11 @@ std::vector<ModeStudy> study_modes(const documents::Measured& measured, double s
       ++left_out;
       continue;
     }
-    const std::string work = joined_settings(run, same);
+    const std::string work = base::joined(settings_of(run, same));
     auto study = std::ranges::find(studies, work, &ModeStudy::work);
     if (study == studies.end())
       study = studies.insert(studies.end(), {.work = work, .slow_down = slow_down, .modes = {}});
-    study->modes.push_back({.name = joined_settings(run, settings), .seconds = *run.seconds, .joules = *joules});
+    study->modes.push_back({.settings = settings_of(run, settings), .seconds = *run.seconds, .joules = *joules});
   }
   if (studies.empty())
     throw Error(cat(subject, ": none of ", left_out,

@@ -40,20 +40,6 @@ struct Prepared {
   PreparedModel model;
 };
 
-// Why the model cannot be run; empty: it can.
-std::string problem_of(const Config& config, const LayerList& list, const Prepared& prepared) {
-  if (list.layers.empty())
-    return list.left_out.empty() ? "the model has no convolutions"
-                                 : cat("no convolution can be run alone: ", list.left_out.front().name, ": ",
-                                       list.left_out.front().reason);
-  if (!prepared.library.unavailable.empty())
-    return cat(prepared.library.name, " is not available: ", prepared.library.unavailable);
-  if (prepared.model.algorithm.empty() || prepared.model.is_whole) return {};
-  return cat(prepared.model.refusal(), text_of(config, "fallback") == "none"
-                                           ? "; set fallback=auto to run those as auto"
-                                           : ", and nothing else runs them");
-}
-
 std::string ready(const Config& config, const LayerList& list, const Prepared& prepared, double load_seconds) {
   const PreparedModel& model = prepared.model;
   return bench::event("ready", [&](JsonWriter& json) {
@@ -74,18 +60,23 @@ std::string prepare(const Config& config, Prepared& prepared) {
   const LayerList list = layers_of(config);
   const double load_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   prepared.library = library_for(config);
-  const auto unavailable = [&] {
-    const std::string problem = problem_of(config, list, prepared);
-    return problem.empty() ? "" : bench::event("unavailable", problem);
-  };
-  if (const std::string event = unavailable(); !event.empty()) return event;
+  const auto unavailable = [](const std::string& why) { return bench::event("unavailable", why); };
+  if (list.layers.empty())
+    return unavailable(list.left_out.empty() ? "the model has no convolutions"
+                                             : cat("no convolution can be run alone: ", list.left_out.front().name,
+                                                   ": ", list.left_out.front().reason));
+  if (!prepared.library.unavailable.empty())
+    return unavailable(cat(prepared.library.name, " is not available: ", prepared.library.unavailable));
+  const bool falls_back = text_of(config, "fallback") != "none";
   prepared.model = prepare_model(list, prepared.library,
                                  {.algorithm = text_or(config, "algorithm", "auto"),
                                   .seed = static_cast<std::uint64_t>(integer_of(config, "seed").value_or(1)),
                                   .check_points = integer_of(config, "check").value_or(4096),
-                                  .fall_back = text_of(config, "fallback") != "none"});
-  const std::string event = unavailable();
-  return event.empty() ? ready(config, list, prepared, load_seconds) : event;
+                                  .fall_back = falls_back});
+  if (!prepared.model.is_whole)
+    return unavailable(cat(prepared.model.refusal(),
+                           falls_back ? ", and nothing else runs them" : "; set fallback=auto to run those as auto"));
+  return ready(config, list, prepared, load_seconds);
 }
 
 std::string answer_to(const JsonValue& asked, Prepared& prepared) {

@@ -52,18 +52,20 @@ double product_error(const ProductShape& s, const std::vector<float>& got, std::
   return worst;
 }
 
-Slope measure_slope(const std::function<double(std::int64_t)>& together, const SlopeOptions& options) {
+Slope measure_slope(const std::function<double(std::int64_t)>& together, double budget_seconds) {
+  constexpr double kChunkSeconds = 0.01;
+  constexpr std::size_t kMostSamples = 200;
   Slope slope{.n = 1, .seconds = {}, .overhead = {}};
   together(1);
   double spent = 0;
   // Double n until the clock's resolution and the final wait no longer matter.
-  for (double taken = together(1); taken < options.chunk_seconds && slope.n < (std::int64_t{1} << 24);) {
+  for (double taken = together(1); taken < kChunkSeconds && slope.n < (std::int64_t{1} << 24);) {
     slope.n *= 2;
     taken = together(slope.n);
     spent += taken;
   }
-  const double limit = spent + options.budget_seconds;
-  while (slope.seconds.size() < options.max_samples && (spent < limit || slope.seconds.size() < 7)) {
+  const double limit = spent + budget_seconds;
+  while (slope.seconds.size() < kMostSamples && (spent < limit || slope.seconds.size() < 7)) {
     // Alternate the order, so that a drift of the clock affects both alike.
     const bool short_first = slope.seconds.size() % 2 == 0;
     const double first = together(short_first ? slope.n : 2 * slope.n),

@@ -40,17 +40,12 @@ ProductLibrary cublaslt_products(int device_index);
 // Largest |got − A·B| over `points` random elements and the corners; operands have the seeds that libraries use.
 double product_error(const ProductShape& shape, const std::vector<float>& got, std::int64_t points);
 
-struct SlopeOptions {
-  double budget_seconds = 0.5;
-  double chunk_seconds = 0.01;  // n doubles until T(n) is at least this
-  std::size_t max_samples = 200;
-};
 struct Slope {
   std::int64_t n = 0;
   std::vector<double> seconds;   // of one product, one sample per pair of chunks
   std::vector<double> overhead;  // c of each sample
 };
-// Measures slopes with any function that returns the seconds of n products.
-Slope measure_slope(const std::function<double(std::int64_t)>& together, const SlopeOptions& options);
+// Measures slopes for about `budget_seconds` with any function that returns the seconds of n products.
+Slope measure_slope(const std::function<double(std::int64_t)>& together, double budget_seconds);
 
 }  // namespace pagoda::tools::conv

@@ -82,7 +82,7 @@ void run_native(const ProductLibrary& library, const std::string& type, const st
     if (!run.refused.empty()) continue;
     run.together(1);
     row.error = product_error(shape, run.output(), 64);
-    const Slope slope = measure_slope(run.together, {.budget_seconds = flags.budget});
+    const Slope slope = measure_slope(run.together, flags.budget);
     take(row, slope.seconds, slope.overhead);
     if (row.note.empty()) row.note = run.implementation;
   }

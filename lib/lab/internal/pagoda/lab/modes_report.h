@@ -2,7 +2,7 @@
 // energy within a limit on the slow-down.
 //
 //   std::vector<ModeStudy> studies = study_modes(measured::load_profile("orin.csv", {}), 0.05);
-//   studies[0].modes[studies[0].chosen].name;       // "cores=8, gpu 918 MHz"
+//   studies[0].modes[studies[0].chosen].settings;   // "cores=8", "gpu 918 MHz"
 //   studies[0].saving();                            // 0.15: of the energy of the fastest mode
 #pragma once
 
@@ -16,7 +16,7 @@
 namespace pagoda::lab {
 
 struct ModeRun {
-  std::string name;  // the settings that differ between modes
+  std::vector<std::string> settings;  // those that differ between modes: "cores=8", "gpu 918 MHz"
   double seconds = 0, joules = 0;
   bool is_on_front = false;  // no other mode is faster and takes less energy
 };
