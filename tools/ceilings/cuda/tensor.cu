@@ -28,85 +28,60 @@ __device__ __forceinline__ uint32_t pack_e4m3(int fill, uint32_t seed) {
   return fill == kZeros ? 0 : fill == kOnes ? 0x38383838U : (hash(seed) & 0x9f9f9f9fU) | 0x20202020U;
 }
 
-#define MMA(name, ACC, CONSTRAINT, REGS_A, REGS_B, PACK, INSTRUCTION, OPERANDS)                        \
-  KERNEL(256) name(unsigned trips, int fill, ACC* out, Clocks* clocks) {                               \
-    uint32_t a[REGS_A], b[REGS_B];                                                                     \
-    _Pragma("unroll") for (int i = 0; i < REGS_A; ++i) a[i] = PACK(fill, threadIdx.x * 16 + i);        \
-    _Pragma("unroll") for (int i = 0; i < REGS_B; ++i) b[i] = PACK(fill, threadIdx.x * 16 + 8 + i);    \
-    ACC d[8][4] = {};                                                                                  \
-    start(clocks);                                                                                     \
-    _Pragma("unroll 1") for (unsigned trip = 0; trip < trips; ++trip) {                                \
-      _Pragma("unroll") for (int step = 0; step < 8; ++step) _Pragma("unroll") for (int t = 0; t < 8; ++t)    \
-          asm volatile(INSTRUCTION                                                                     \
-                       : "+" CONSTRAINT(d[t][0]), "+" CONSTRAINT(d[t][1]), "+" CONSTRAINT(d[t][2]),    \
-                         "+" CONSTRAINT(d[t][3])                                                       \
-                       : OPERANDS);                                                                    \
-    }                                                                                                  \
-    stop(clocks);                                                                                      \
-    _Pragma("unroll") for (int t = 0; t < 8; ++t) _Pragma("unroll") for (int i = 0; i < 4; ++i)        \
-        out[(blockIdx.x * 32 + t * 4 + i) * (size_t)blockDim.x + threadIdx.x] = d[t][i];               \
+#define MMA(name, T, ACC, TILES, REGS_D, REGS_A, REGS_B, PACK, INSTRUCTION, RESULTS, OPERANDS)                 \
+  KERNEL(256) name(unsigned trips, int fill, ACC* out, Clocks* clocks) {                                       \
+    T a[REGS_A], b[REGS_B];                                                                                    \
+    _Pragma("unroll") for (int i = 0; i < REGS_A; ++i) a[i] = PACK(fill, threadIdx.x * 16 + i);                \
+    _Pragma("unroll") for (int i = 0; i < REGS_B; ++i) b[i] = PACK(fill, threadIdx.x * 16 + 8 + i);            \
+    ACC d[TILES][REGS_D] = {};                                                                                 \
+    start(clocks);                                                                                             \
+    _Pragma("unroll 1") for (unsigned trip = 0; trip < trips; ++trip) {                                        \
+      _Pragma("unroll") for (int step = 0; step < 8; ++step) _Pragma("unroll") for (int t = 0; t < TILES; ++t) \
+          asm volatile(INSTRUCTION : RESULTS : OPERANDS);                                                      \
+    }                                                                                                          \
+    stop(clocks);                                                                                              \
+    _Pragma("unroll") for (int t = 0; t < TILES; ++t) _Pragma("unroll") for (int i = 0; i < REGS_D; ++i)       \
+        out[(blockIdx.x * TILES * REGS_D + t * REGS_D + i) * (size_t)blockDim.x + threadIdx.x] = d[t][i];      \
   }
+#define D2(c) "+" c(d[t][0]), "+" c(d[t][1])
+#define D4(c) D2(c), "+" c(d[t][2]), "+" c(d[t][3])
+// With operands of four and two registers.
+#define MMA_4_2(name, ACC, c, PACK, INSTRUCTION)                                                                   \
+  MMA(name, uint32_t, ACC, 8, 4, 4, 2, PACK, INSTRUCTION " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};", \
+      D4(c), A4B2)
 #define A4B2 "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1])
 #define A2B1 "r"(a[0]), "r"(a[1]), "r"(b[0])
-#define D4_A4B2 " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-#define D4_A2B1 " {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+#define A1B1_F64 "d"(a[0]), "d"(b[0])
 
 #if __CUDA_ARCH__ >= 800
-MMA(mma_f16, float, "f", 4, 2, pack_f16, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" D4_A4B2, A4B2)
-MMA(mma_bf16, float, "f", 4, 2, pack_bf16, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32" D4_A4B2, A4B2)
-MMA(mma_tf32, float, "f", 4, 2, pack_tf32, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32" D4_A4B2, A4B2)
-MMA(mma_i8, int, "r", 4, 2, pack_i8, "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32" D4_A4B2, A4B2)
+MMA_4_2(mma_f16, float, "f", pack_f16, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+MMA_4_2(mma_bf16, float, "f", pack_bf16, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
+MMA_4_2(mma_tf32, float, "f", pack_tf32, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
+MMA_4_2(mma_i8, int, "r", pack_i8, "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
 #elif __CUDA_ARCH__ >= 750
-MMA(mma_f16, float, "f", 2, 1, pack_f16, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32" D4_A2B1, A2B1)
+MMA(mma_f16, uint32_t, float, 8, 4, 2, 1, pack_f16,
+    "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};", D4("f"), A2B1)
 #endif
 // Hopper and data-centre Blackwell convert these operands to half floats; only wgmma and tcgen05 reach the 8-bit rate.
 #if __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200
-MMA(mma_fp8, float, "f", 4, 2, pack_e4m3, "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32" D4_A4B2, A4B2)
+MMA_4_2(mma_fp8, float, "f", pack_e4m3, "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
 #endif
 
 // Double precision: m8n8k4, which runs on every chip with such tensor cores; from Hopper on m16n8k16, 8 times the work.
-#if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000
 __device__ __forceinline__ double pack_f64(int fill, uint32_t seed) {
   return fill == kZeros ? 0.0 : fill == kOnes ? 1.0 : (double)uniform(seed);
 }
-KERNEL(256) mma_f64(unsigned trips, int fill, double* out, Clocks* clocks) {
-#if __CUDA_ARCH__ >= 900
-  constexpr int kA = 8, kB = 4, kD = 4;
-#else
-  constexpr int kA = 1, kB = 1, kD = 2;
-#endif
-  double a[kA], b[kB], d[4][kD] = {};
-#pragma unroll
-  for (int i = 0; i < kA; ++i) a[i] = pack_f64(fill, threadIdx.x * 16 + i);
-#pragma unroll
-  for (int i = 0; i < kB; ++i) b[i] = pack_f64(fill, threadIdx.x * 16 + 8 + i);
-  start(clocks);
-#pragma unroll 1
-  for (unsigned trip = 0; trip < trips; ++trip) {
-#pragma unroll
-    for (int step = 0; step < 8; ++step)
-#pragma unroll
-      for (int t = 0; t < 4; ++t) {
-#if __CUDA_ARCH__ >= 900
-        asm volatile(
-            "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, "
-            "{%12,%13,%14,%15}, {%0,%1,%2,%3};"
-            : "+d"(d[t][0]), "+d"(d[t][1]), "+d"(d[t][2]), "+d"(d[t][3])
-            : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]), "d"(b[0]),
-              "d"(b[1]), "d"(b[2]), "d"(b[3]));
-#else
-        asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
-                     : "+d"(d[t][0]), "+d"(d[t][1])
-                     : "d"(a[0]), "d"(b[0]));
-#endif
-      }
-  }
-  stop(clocks);
-#pragma unroll
-  for (int t = 0; t < 4; ++t)
-#pragma unroll
-    for (int i = 0; i < kD; ++i) out[(blockIdx.x * 4 * kD + t * kD + i) * (size_t)blockDim.x + threadIdx.x] = d[t][i];
-}
+#define A8B4_F64                                                                                                \
+  "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]), "d"(b[0]), "d"(b[1]), \
+      "d"(b[2]), "d"(b[3])
+#if __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000
+MMA(mma_f64, double, double, 4, 4, 8, 4, pack_f64,
+    "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, {%12,%13,%14,%15}, "
+    "{%0,%1,%2,%3};",
+    D4("d"), A8B4_F64)
+#elif __CUDA_ARCH__ == 800
+MMA(mma_f64, double, double, 4, 2, 1, 1, pack_f64,
+    "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};", D2("d"), A1B1_F64)
 #endif
 
 // wgmma ---------------------------------------------------------------------------------------------------------------

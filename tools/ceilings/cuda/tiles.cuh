@@ -9,20 +9,19 @@
 __device__ __forceinline__ int pattern(bool of_a, int row) { return of_a ? row % 3 - 1 : row % 4; }
 
 // `of` encodes a number, in every element if T has several; `random` returns one in [-1, 1], or any finite code.
-struct F16 {
-  typedef __half T;
+template <typename Format, typename Element>
+struct Uniform {
+  typedef Element T;
+  static __device__ T random(uint32_t seed) { return Format::of(uniform(seed)); }
+};
+struct F16 : Uniform<F16, __half> {
   static __device__ T of(float x) { return __float2half(x); }
-  static __device__ T random(uint32_t seed) { return of(uniform(seed)); }
 };
-struct Bf16 {
-  typedef __nv_bfloat16 T;
+struct Bf16 : Uniform<Bf16, __nv_bfloat16> {
   static __device__ T of(float x) { return __float2bfloat16(x); }
-  static __device__ T random(uint32_t seed) { return of(uniform(seed)); }
 };
-struct Tf32 {
-  typedef uint32_t T;
+struct Tf32 : Uniform<Tf32, uint32_t> {
   static __device__ T of(float x) { return __float_as_uint(x) & 0xffffe000U; }
-  static __device__ T random(uint32_t seed) { return of(uniform(seed)); }
 };
 struct I8 {
   typedef signed char T;
@@ -30,14 +29,12 @@ struct I8 {
   static __device__ T random(uint32_t seed) { return (signed char)(uniform(seed) * 127.0F); }
 };
 // e4m3 of a value in [-3, 3]: sign, exponent with bias 7, 3 bits of mantissa, truncated.
-struct E4m3 {
-  typedef unsigned char T;
+struct E4m3 : Uniform<E4m3, unsigned char> {
   static __device__ T of(float x) {
     const uint32_t bits = __float_as_uint(x);
     const int exponent = (int)(bits >> 23 & 255) - 127 + 7;
     return exponent <= 0 ? 0 : (unsigned char)(bits >> 31 << 7 | (uint32_t)exponent << 3 | (bits >> 20 & 7));
   }
-  static __device__ T random(uint32_t seed) { return of(uniform(seed)); }
 };
 // Two e2m1 numbers per byte: sign, two bits of exponent with bias 1, one bit of mantissa. Every code is finite; `of`
 // accepts the integers that are exact: 0, 1, 2, 3, 4, 6.
