@@ -4,7 +4,6 @@
 // and data sheets over SMs × clock, as the device files of data/devices source them one by one.
 #include <algorithm>
 #include <array>
-#include <span>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/documents/device.h"
@@ -15,13 +14,19 @@ namespace {
 
 constexpr int kNone = 0;  // no such unit, or no figure
 
+constexpr std::array kVector = {Precision::Float64, Precision::Float32, Precision::Float16, Precision::Bfloat16,
+                                Precision::Int32};
+constexpr std::array kTensor = {Precision::Float64, Precision::Tf32, Precision::Float16, Precision::Bfloat16,
+                                Precision::Float8,  Precision::Int8, Precision::Int4,    Precision::Float4};
+
 struct GpuRow {
   int capability;  // 10 × major + minor
-  // Vector units: multiply-adds per clock and SM, half2 counted as two. dp4a: instructions.
-  int fp64, fp32, fp16, bf16, int32, dp4a;
-  // Tensor cores: FLOP or OP per clock and SM, at the faster accumulator. Block scales are free; 10.3 reaches its 4-bit
-  // rate only with products of depth 96.
-  int t_fp64, t_tf32, t_fp16, t_bf16, t_fp8, t_int8, t_int4, t_fp4;
+  // Vector units, by kVector: multiply-adds per clock and SM, half2 counted as two. dp4a: instructions.
+  std::array<int, kVector.size()> vector;
+  int dp4a;
+  // Tensor cores, by kTensor: FLOP or OP per clock and SM, at the faster accumulator. Block scales are free; 10.3
+  // reaches its 4-bit rate only with products of depth 96.
+  std::array<int, kTensor.size()> tensor;
   // Loads, B per clock and SM.
   int l1, shared;
 };
@@ -29,16 +34,16 @@ struct GpuRow {
 // clang-format off
 constexpr std::array<GpuRow, 10> kGpuRows = {{
     // cc   64   32  f16 bf16  i32 dp4a | f64  tf32   f16  bf16    f8    i8     i4     f4 |  l1 shared
-    {  70,  32,  64, 128,   0,  64,  64,    0,    0, 1024,    0,     0,     0,     0,     0, 128, 128},
-    {  75,   2,  64, 128,   0,  64,  64,    0,    0, 1024,    0,     0,  2048,  4096,     0,  64, 128},
-    {  80,  32,  64, 256, 128,  64,  64,  128, 1024, 2048, 2048,     0,  4096,  8192,     0, 128, 128},
-    {  86,   2, 128, 128, 128,  64,  64,    0,  512, 1024, 1024,     0,  2048,  4096,     0, 128, 128},
-    {  87,   2, 128, 128, 128,  64,  64,    0, 1024, 2048, 2048,     0,  4096,  8192,     0, 128, 128},
-    {  89,   2, 128, 128, 128,  64,  64,    0,  512, 1024, 1024,  2048,  2048,  4096,     0, 128, 128},
-    {  90,  64, 128, 256, 256,  64,  64,  256, 2048, 4096, 4096,  8192,  8192,     0,     0, 128, 128},
-    { 100,  64, 128, 256, 256,   0,   0,  128, 4096, 8192, 8192, 16384, 16384,     0, 32768, 128, 128},
-    { 103,   0, 128, 256, 256,   0,   0,    0, 4096, 8192, 8192, 16384,     0,     0, 49152, 128, 128},
-    { 120,   2, 128, 128, 128, 128,   0,    0,  512, 1024, 1024,  2048,  2048,     0,  4096, 128, 128},
+    {  70, { 32,  64, 128,   0,  64},  64, {   0,    0, 1024,    0,     0,     0,     0,     0}, 128, 128},
+    {  75, {  2,  64, 128,   0,  64},  64, {   0,    0, 1024,    0,     0,  2048,  4096,     0},  64, 128},
+    {  80, { 32,  64, 256, 128,  64},  64, { 128, 1024, 2048, 2048,     0,  4096,  8192,     0}, 128, 128},
+    {  86, {  2, 128, 128, 128,  64},  64, {   0,  512, 1024, 1024,     0,  2048,  4096,     0}, 128, 128},
+    {  87, {  2, 128, 128, 128,  64},  64, {   0, 1024, 2048, 2048,     0,  4096,  8192,     0}, 128, 128},
+    {  89, {  2, 128, 128, 128,  64},  64, {   0,  512, 1024, 1024,  2048,  2048,  4096,     0}, 128, 128},
+    {  90, { 64, 128, 256, 256,  64},  64, { 256, 2048, 4096, 4096,  8192,  8192,     0,     0}, 128, 128},
+    { 100, { 64, 128, 256, 256,   0},   0, { 128, 4096, 8192, 8192, 16384, 16384,     0, 32768}, 128, 128},
+    { 103, {  0, 128, 256, 256,   0},   0, {   0, 4096, 8192, 8192, 16384,     0,     0, 49152}, 128, 128},
+    { 120, {  2, 128, 128, 128, 128},   0, {   0,  512, 1024, 1024,  2048,  2048,     0,  4096}, 128, 128},
 }};
 // clang-format on
 static_assert(std::ranges::is_sorted(kGpuRows, {}, &GpuRow::capability));
@@ -50,27 +55,11 @@ const GpuRow* row_of(const GpuAttributes& gpu) {
 
 std::optional<double> known(int value) { return value == kNone ? std::nullopt : std::optional<double>(value); }
 
-struct Rate {
-  Precision precision;
-  int GpuRow::*column;
-};
-constexpr std::array<Rate, 5> kVector = {{{Precision::Float64, &GpuRow::fp64},
-                                          {Precision::Float32, &GpuRow::fp32},
-                                          {Precision::Float16, &GpuRow::fp16},
-                                          {Precision::Bfloat16, &GpuRow::bf16},
-                                          {Precision::Int32, &GpuRow::int32}}};
-constexpr std::array<Rate, 8> kTensor = {{{Precision::Float64, &GpuRow::t_fp64},
-                                          {Precision::Tf32, &GpuRow::t_tf32},
-                                          {Precision::Float16, &GpuRow::t_fp16},
-                                          {Precision::Bfloat16, &GpuRow::t_bf16},
-                                          {Precision::Float8, &GpuRow::t_fp8},
-                                          {Precision::Int8, &GpuRow::t_int8},
-                                          {Precision::Int4, &GpuRow::t_int4},
-                                          {Precision::Float4, &GpuRow::t_fp4}}};
-
-std::optional<double> rate_of(const GpuRow& row, std::span<const Rate> rates, Precision precision) {
-  const auto rate = std::ranges::find(rates, precision, &Rate::precision);
-  return rate == rates.end() ? std::nullopt : known(row.*rate->column);
+template <std::size_t N>
+std::optional<double> rate_of(const std::array<int, N>& rates, const std::array<Precision, N>& precisions,
+                              Precision precision) {
+  const auto at = static_cast<std::size_t>(std::ranges::find(precisions, precision) - precisions.begin());
+  return at == N ? std::nullopt : known(rates[at]);
 }
 
 // GeForce cards of Ampere, Ada and Blackwell run products of floats with a float32 accumulator, and tf32, at half the
@@ -105,7 +94,8 @@ std::optional<double> work_per_clock(const GpuAttributes& gpu, Precision type, U
   if (row == nullptr) return std::nullopt;
   if (op == "special") return 16;  // for every capability since 3.0 (programming guide)
   if (op == "dp4a") return row->dp4a == kNone ? std::nullopt : std::optional(row->dp4a * 8.0);  // 4 products and 4 sums
-  std::optional<double> rate = unit == Unit::Tensor ? rate_of(*row, kTensor, type) : rate_of(*row, kVector, type);
+  std::optional<double> rate =
+      unit == Unit::Tensor ? rate_of(row->tensor, kTensor, type) : rate_of(row->vector, kVector, type);
   if (rate && unit == Unit::Tensor && halves_float32_accumulate(gpu, type, accumulate)) *rate /= 2;
   if (rate && unit != Unit::Tensor && is_fused(op)) *rate *= 2;
   return rate;
