@@ -1,6 +1,5 @@
 // The outputs of a run: tables, CSV and the formats of other tools, the comparison with a baseline, the exit code.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 
@@ -40,13 +39,35 @@ bool usable(const Ceiling& c) {
          c.status != CeilingStatus::Unavailable && (c.scope == "device" || c.scope.empty());
 }
 
-// The best device-wide bandwidth of a level or, if `level` is empty, rate of a unit in a precision; if there is none (a
-// machine with one core), the best of any scope.
-const Ceiling* best(const documents::CeilingsDocument& document, std::string_view level, std::string_view precision,
-                    std::string_view unit_type) {
+// The roofs that other tools plot; empty: not a column of that tool.
+struct RoofRow {
+  const char *rocprof, *ert, *level;
+  const char *precision = "", *unit_type = "";  // of arithmetic
+};
+constexpr RoofRow kRoofs[] = {
+    {"HBMBw", "DRAM", "dram"},
+    {"", "L3", "l3"},
+    {"L2Bw", "L2", "l2"},
+    {"L1Bw", "L1", "l1"},
+    {"LDSBw", "", "shared"},
+    {"FP16Flops", "FP16 GFLOPs", "", "float16", "vector"},
+    {"BF16Flops", "", "", "bfloat16", "vector"},
+    {"FP32Flops", "FP32 GFLOPs", "", "float32", "vector"},
+    {"FP64Flops", "FP64 GFLOPs", "", "float64", "vector"},
+    {"I8Ops", "", "", "int8", "vector"},
+    {"MFMAF8Flops", "", "", "float8", "tensor"},
+    {"MFMAF16Flops", "", "", "float16", "tensor"},
+    {"MFMABF16Flops", "", "", "bfloat16", "tensor"},
+    {"MFMAF64Flops", "", "", "float64", "tensor"},
+    {"MFMAI8Ops", "", "", "int8", "tensor"},
+};
+
+// The best device-wide bandwidth of a roof's level, or rate of its unit in its precision; if there is none (a machine
+// with one core), the best of any scope.
+const Ceiling* best(const documents::CeilingsDocument& document, const RoofRow& roof) {
   const auto matches = [&](const Ceiling& c) {
-    if (!level.empty()) return c.kind == CeilingKind::Bandwidth && c.level == level;
-    return c.kind == CeilingKind::Compute && c.precision == precision && c.unit_type == unit_type;
+    if (*roof.level != '\0') return c.kind == CeilingKind::Bandwidth && c.level == roof.level;
+    return c.kind == CeilingKind::Compute && c.precision == roof.precision && c.unit_type == roof.unit_type;
   };
   const Ceiling* found = nullptr;
   for (const bool device : {true, false}) {
@@ -155,50 +176,19 @@ std::string csv(const documents::CeilingsDocument& document) {
 }
 
 std::string ert_csv(const documents::CeilingsDocument& document) {
-  struct Row {
-    const char *precision, *level, *label;
-  };
-  constexpr Row kRows[] = {{"float64", "", "FP64 GFLOPs"},
-                           {"float32", "", "FP32 GFLOPs"},
-                           {"float16", "", "FP16 GFLOPs"},
-                           {"", "l1", "L1"},
-                           {"", "l2", "L2"},
-                           {"", "l3", "L3"},
-                           {"", "dram", "DRAM"}};
   std::string out;
-  for (const Row& row : kRows)
-    if (const Ceiling* c = best(document, row.level, row.precision, "vector"))
-      out += printed("%.2f %s EMP\n", *c->value * 1e-9, row.label);
+  for (auto roof = std::rbegin(kRoofs); roof != std::rend(kRoofs); ++roof)  // ERT begins with arithmetic
+    if (*roof->ert != '\0')
+      if (const Ceiling* c = best(document, *roof)) out += printed("%.2f %s EMP\n", *c->value * 1e-9, roof->ert);
   return out;
 }
 
 std::string rocprof_csv(const documents::CeilingsDocument& document) {
-  struct Column {
-    const char* name;
-    const char* level;
-    const char* precision;
-    const char* unit_type;
-  };
-  constexpr std::array<Column, 14> kColumns = {{
-      {"HBMBw", "dram", "", ""},
-      {"L2Bw", "l2", "", ""},
-      {"L1Bw", "l1", "", ""},
-      {"LDSBw", "shared", "", ""},
-      {"FP16Flops", "", "float16", "vector"},
-      {"BF16Flops", "", "bfloat16", "vector"},
-      {"FP32Flops", "", "float32", "vector"},
-      {"FP64Flops", "", "float64", "vector"},
-      {"I8Ops", "", "int8", "vector"},
-      {"MFMAF8Flops", "", "float8", "tensor"},
-      {"MFMAF16Flops", "", "float16", "tensor"},
-      {"MFMABF16Flops", "", "bfloat16", "tensor"},
-      {"MFMAF64Flops", "", "float64", "tensor"},
-      {"MFMAI8Ops", "", "int8", "tensor"},
-  }};
   std::string header = "device", row = "0";
-  for (const Column& column : kColumns) {
-    const Ceiling* c = best(document, column.level, column.precision, column.unit_type);
-    header += cat(",", column.name, ",", column.name, "Low,", column.name, "High");
+  for (const RoofRow& roof : kRoofs) {
+    if (*roof.rocprof == '\0') continue;
+    const Ceiling* c = best(document, roof);
+    header += cat(",", roof.rocprof, ",", roof.rocprof, "Low,", roof.rocprof, "High");
     // rocprof-compute uses GB/s and GFLOP/s; 0 means none.
     const double value = c ? *c->value * 1e-9 : 0;
     const double low = c && c->ci95 ? (*c->ci95)[0] * 1e-9 : value, high = c && c->ci95 ? (*c->ci95)[1] * 1e-9 : value;
