@@ -60,29 +60,18 @@ int steps_of(const ComputeKernel& k, int accumulator) {
 // Float kernels: expected value of one accumulator after n steps, computed like the instruction.
 template <typename T>
 T after(const ComputeKernel& k, int accumulator, T x, T a, T b, int n) {
-  for (int i = 0; i < n; ++i) switch (k.step) {
-      case Step::Fma:
-        x = std::fma(a, x, b);
-        break;
-      case Step::Subtract:
-        x = b - x;
-        break;
-      case Step::MulAdd: {
-        volatile T product = x * a;  // not fused
-        x = product + b;
-        break;
-      }
-      case Step::FmaAdd:
-        x = multiplies(k, accumulator) ? std::fma(a, x, b) : b - x;
-        break;
-      case Step::Accumulate:
-        x = std::fma(a, b, x);
-        break;
-      case Step::DotInt8:
-      case Step::DotBfloat16:
-      case Step::Tile:
-        break;
+  for (int i = 0; i < n; ++i) {
+    if (k.step == Step::Accumulate) {
+      x = std::fma(a, b, x);
+    } else if (k.step == Step::MulAdd) {
+      volatile T product = x * a;  // not fused
+      x = product + b;
+    } else if (k.step == Step::Subtract || (k.step == Step::FmaAdd && !multiplies(k, accumulator))) {
+      x = b - x;
+    } else {
+      x = std::fma(a, x, b);
     }
+  }
   return x;
 }
 

@@ -25,13 +25,6 @@ struct Operands {
   static std::size_t square(int n) { return static_cast<std::size_t>(n) * static_cast<std::size_t>(n); }
 };
 
-template <typename T>
-Operands<T>& operands(std::map<int, std::unique_ptr<Operands<T>>>& cache, int n) {
-  auto& entry = cache[n];
-  if (!entry) entry = std::make_unique<Operands<T>>(n);
-  return *entry;
-}
-
 constexpr int kRowMajor = 101, kNoTranspose = 111;  // CBLAS constants
 
 template <typename T>
@@ -41,9 +34,9 @@ GemmLibrary openblas(const DynamicLibrary& blas, const char* gemm_name, const ch
   const auto set_threads = blas.symbol<void (*)(int)>("openblas_set_num_threads");
   GemmLibrary library{"openblas", precision, nullptr, "libopenblas.so.0 is not installed"};
   if (!gemm || !set_threads) return library;
-  auto cache = std::make_shared<std::map<int, std::unique_ptr<Operands<T>>>>();
+  auto cache = std::make_shared<std::map<int, Operands<T>>>();
   library.run = [gemm, set_threads, cache](int n, int threads) {
-    Operands<T>& x = operands(*cache, n);
+    Operands<T>& x = cache->try_emplace(n, n).first->second;
     set_threads(threads);
     gemm(kRowMajor, kNoTranspose, kNoTranspose, n, n, n, T{1}, x.a.data(), n, x.b.data(), n, T{0}, x.c.data(), n);
   };
@@ -59,9 +52,9 @@ GemmLibrary onednn() {
   const auto set_threads = DynamicLibrary({"libgomp.so.1"}).symbol<void (*)(int)>("omp_set_num_threads");
   GemmLibrary library{"onednn", "float32", nullptr, "libdnnl is not installed"};
   if (!gemm) return library;
-  auto cache = std::make_shared<std::map<int, std::unique_ptr<Operands<float>>>>();
+  auto cache = std::make_shared<std::map<int, Operands<float>>>();
   library.run = [gemm, set_threads, cache](int n, int threads) {
-    Operands<float>& x = operands(*cache, n);
+    Operands<float>& x = cache->try_emplace(n, n).first->second;
     if (set_threads) set_threads(threads);
     gemm('N', 'N', n, n, n, 1.0F, x.a.data(), n, x.b.data(), n, 0.0F, x.c.data(), n);
   };

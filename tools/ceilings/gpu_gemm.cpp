@@ -33,41 +33,38 @@ constexpr std::size_t kPeriod = 999983;
 
 // Encodes a value in [-1, 1] in a format and returns its exact value.
 double encode(int type, std::size_t index, char* to) {
-  const auto put = [to](auto code) { std::memcpy(to, &code, sizeof code); };
+  const auto put = [to](auto code, double value) {
+    std::memcpy(to, &code, sizeof code);
+    return value;
+  };
   const std::uint32_t bits = hash(static_cast<std::uint32_t>(index % kPeriod));
   const double uniform = static_cast<double>(static_cast<std::int32_t>(bits)) / 2147483648.0;
   const auto single = std::bit_cast<std::uint32_t>(static_cast<float>(uniform));
   switch (type) {
     case kFloat64:
-      put(uniform);
-      return uniform;
+      return put(uniform, uniform);
     case kFloat32: {
       const auto value = std::bit_cast<float>(single & 0xffffe000U);  // as tf32, so that tf32 products are the same
-      put(value);
-      return static_cast<double>(value);
+      return put(value, static_cast<double>(value));
     }
     case kBfloat16: {
       const auto half = static_cast<std::uint16_t>(single >> 16);
-      put(half);
-      return bfloat_value(half);
+      return put(half, bfloat_value(half));
     }
     case kFloat16: {
       // Sign, exponents from 2^-4 to 2^-1, 10 random bits.
       const auto half = static_cast<std::uint16_t>((bits & 0x8000U) | (11 + (bits >> 16 & 3)) << 10 | (bits & 0x3ffU));
-      put(half);
-      return half_value(half);
+      return put(half, half_value(half));
     }
     case kFloat8: {
       // e4m3: sign, exponents from 2^-3 to 2^0, 3 random bits.
       const auto code = static_cast<std::uint8_t>((bits & 0x80U) | (4 + (bits >> 16 & 3)) << 3 | (bits & 7U));
-      put(code);
       const double value = std::ldexp(8 + (code & 7), (code >> 3 & 15) - 10);
-      return code >> 7 ? -value : value;
+      return put(code, code >> 7 ? -value : value);
     }
     case kInt8: {
       const auto value = static_cast<std::int8_t>(bits >> 24);
-      put(value);
-      return value;
+      return put(value, value);
     }
     default:
       return 0;

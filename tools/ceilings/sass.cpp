@@ -43,8 +43,7 @@ std::string name_of(std::uint64_t word, std::uint64_t high) {
   }
   for (const Number& n : kNumbers)
     if (n.number == number) return std::string(n.name);
-  constexpr char kDigits[] = "0123456789abcdef";
-  return std::string("op") + kDigits[number >> 8] + kDigits[number >> 4 & 15] + kDigits[number & 15];
+  return printed("op%03x", static_cast<unsigned>(number));
 }
 
 template <typename T>
