@@ -2,7 +2,6 @@
 #include "gpu_watch.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "cuda_driver.h"
@@ -16,10 +15,6 @@ namespace {
 
 constexpr double kMostAdded = 1e7;  // runs for the energy alone: those of 100 ns fill a second
 constexpr const char* kTooShort = "none: measured runs took less than a second, too short for ";
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Records the number of samples in a window and their interval.
 void note_sampling(std::span<const PowerSample> samples, double start, double end, Energy& into) {

@@ -1,9 +1,7 @@
 // `ert-ceilings --cpu`: measures the machine and creates the document.
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdio>
-#include <thread>
 
 #include "code_audit.h"
 #include "cpu_run.h"
@@ -66,8 +64,6 @@ void add_energy(const CpuMachine& machine, CpuCeilings& cpu, const Options& opti
                                (plan.rails->available() ? plan.rails->source() : "none"));
     return;
   }
-  plan.now = seconds_now;
-  plan.sleep = [](double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); };
   if (options.depth == Depth::Quick) {
     plan.settle_seconds = 0.3;
     plan.window_seconds = 1;
@@ -119,7 +115,7 @@ Outcome run_cpu(const Options& options, bool show_progress) {
   ProgressLine line(show_progress);
   const Plan plan = budgeted(kPlans[static_cast<std::size_t>(options.depth)], experiments.size(),
                              options.budget_seconds, options.seed);
-  Measured measured = measure(experiments, plan, seconds_now, [&](const Progress& p) { line.show(p); });
+  Measured measured = measure(experiments, plan, steady_seconds, [&](const Progress& p) { line.show(p); });
   document.ceilings = std::move(measured.ceilings);
   document.checks = std::move(measured.checks);
   for (const ComputeKernel& k : compute_kernels()) attach_code(k.name, audit(k.name), document.ceilings);

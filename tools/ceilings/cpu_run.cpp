@@ -6,6 +6,7 @@
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/statistics.h"
+#include "system_files.h"
 
 namespace pagoda::tools::ceilings {
 namespace {
@@ -258,9 +259,9 @@ void CpuCeilings::add_products(std::vector<Experiment>& list, const Scope& scope
              if (workers) return workers->sample([&](std::size_t) { library.run(n, threads); }, amount, &clock);
              Sample s;
              s.clock_hz = core_clock_hz(clock);
-             const double start = seconds_now();
+             const double start = steady_seconds();
              library.run(n, threads);
-             s.seconds = seconds_now() - start;
+             s.seconds = steady_seconds() - start;
              s.rate = amount / s.seconds;
              return s;
            }});

@@ -1,10 +1,12 @@
 // Energy ceilings: runs loads of known work over long windows, reads an energy counter, and fits the cost of each work.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -24,8 +26,10 @@ struct EnergyLoad {
 struct EnergyPlan {
   std::string source;  // "nvml", "rapl", "rails"
   std::function<double()> joules;
-  std::function<double()> now;
-  std::function<void(double)> sleep;
+  std::function<double()> now = steady_seconds;
+  std::function<void(double)> sleep = [](double seconds) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  };
   std::function<void(double)> spin;  // busy without work for some seconds; empty: do not measure active idle power
   std::vector<std::string> names;    // "float64" → FLOP, "dram" → B …
   std::vector<std::string> units;    // "J/FLOP", "J/B"

@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <thread>
 
 #include "energy_run.h"
 #include "gpu_blobs.h"
@@ -14,7 +13,6 @@
 #include "pagoda/lab/plateaus.h"
 #include "run_checks.h"
 #include "runs.h"
-#include "workers.h"
 
 namespace pagoda::tools::ceilings {
 namespace {
@@ -181,10 +179,9 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
                                                                      : nvml.why()));
     return;
   }
-  plan.now = seconds_now;
-  plan.sleep = [&gpu](double seconds) {
+  plan.sleep = [&gpu, sleep = plan.sleep](double seconds) {
     gpu.synchronize();
-    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    sleep(seconds);
   };
   // One warp per SM that only reads its clock: the chip is awake but does no work.
   plan.spin = [&gpu](double seconds) {
@@ -314,7 +311,7 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   ProgressLine line(show_progress);
   const Plan plan = budgeted(kPlans[static_cast<std::size_t>(options.depth)], experiments.size(),
                              options.budget_seconds, options.seed);
-  Measured measured = measure(experiments, plan, seconds_now, [&](const Progress& p) { line.show(p); });
+  Measured measured = measure(experiments, plan, steady_seconds, [&](const Progress& p) { line.show(p); });
   for (documents::CeilingCheck& check : measured.checks) document.checks.push_back(std::move(check));
   document.ceilings = std::move(measured.ceilings);
   for (const SassClaim& claim : sass_claims())

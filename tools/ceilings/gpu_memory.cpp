@@ -7,7 +7,7 @@
 #include "gpu_run.h"
 #include "pagoda/base/statistics.h"
 #include "run_checks.h"
-#include "workers.h"
+#include "system_files.h"
 
 namespace pagoda::tools::ceilings {
 namespace {
@@ -431,13 +431,13 @@ void GpuCeilings::add_host(std::vector<Experiment>& list) {
     const int launches = wait ? 100 : 1000;
     e.candidates.push_back({"empty", {{"launches", std::int64_t{launches}}}, [this, wait, launches](double) {
                               gpu_.synchronize();
-                              const double from = seconds_now();
+                              const double from = steady_seconds();
                               for (int i = 0; i < launches; ++i) {
                                 gpu_.launch("empty", {1, 32, 0}, {});
                                 if (wait) gpu_.synchronize();
                               }
                               gpu_.synchronize();
-                              const double took = seconds_now() - from;
+                              const double took = steady_seconds() - from;
                               return Sample{.rate = took / launches, .seconds = took};
                             }});
     list.push_back(std::move(e));

@@ -13,13 +13,15 @@
 #include <utility>
 
 #include "machine.h"
+#include "system_files.h"
 
 namespace pagoda::tools::ceilings {
 namespace {
 
-double clock_seconds(clockid_t id) {
+// CPU time of this thread.
+double cpu_seconds() {
   timespec t{};
-  clock_gettime(id, &t);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
@@ -31,37 +33,24 @@ long involuntary_switches() {
 
 }  // namespace
 
-double seconds_now() { return clock_seconds(CLOCK_MONOTONIC); }
+void Buffer::Unmap::operator()(char* memory) const { munmap(memory, bytes); }
 
-Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
+Buffer::Buffer(std::size_t bytes) {
   constexpr std::size_t kHuge = std::size_t{2} << 20;
-  bytes_ = (bytes + kHuge - 1) / kHuge * kHuge;
-  void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const std::size_t whole = (bytes + kHuge - 1) / kHuge * kHuge;
+  void* memory = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
-  data_ = static_cast<char*>(memory);
-  madvise(memory, bytes_, MADV_HUGEPAGE);
-}
-
-Buffer::Buffer(Buffer&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-
-Buffer& Buffer::operator=(Buffer&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(bytes_, other.bytes_);
-  return *this;
-}
-
-Buffer::~Buffer() {
-  if (data_) munmap(data_, bytes_);
+  memory_ = {static_cast<char*>(memory), Unmap{whole}};
+  madvise(memory, whole, MADV_HUGEPAGE);
 }
 
 double core_clock_hz(const ChainKernel& chain) {
   constexpr std::uint64_t kTrips = 3000;  // about 0.1 ms
   double best = 1e30;
   for (int i = 0; i < 4; ++i) {
-    const double start = seconds_now();
+    const double start = steady_seconds();
     chain.run(kTrips);
-    best = std::min(best, seconds_now() - start);
+    best = std::min(best, steady_seconds() - start);
   }
   return static_cast<double>(kTrips * kChainClocks) / best;
 }
@@ -137,12 +126,12 @@ Sample Workers::sample(const std::function<void(std::size_t)>& work, double amou
     if (chain) s.clock_before = core_clock_hz(*chain);
     barrier();
     const long switches = involuntary_switches();
-    const double cpu_start = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
-    s.start = seconds_now();
+    const double cpu_start = cpu_seconds();
+    s.start = steady_seconds();
     work(worker);
-    s.end = seconds_now();
+    s.end = steady_seconds();
     // Elapsed time in which this thread did not run: interrupts and other threads.
-    const double lost = s.end - s.start - (clock_seconds(CLOCK_THREAD_CPUTIME_ID) - cpu_start);
+    const double lost = s.end - s.start - (cpu_seconds() - cpu_start);
     s.preempted = involuntary_switches() != switches || lost > 3e-5 + 0.003 * (s.end - s.start);
     if (chain) s.clock_after = core_clock_hz(*chain);
     s.stolen = stolen_ticks(cpus_[worker]) != stolen;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -16,22 +17,20 @@
 
 namespace pagoda::tools::ceilings {
 
-double seconds_now();
-
 // Private memory of a worker: in huge pages if available, and first touched by the CPU that uses it.
 class Buffer {
  public:
   Buffer() = default;
   explicit Buffer(std::size_t bytes);
-  Buffer(Buffer&& other) noexcept;
-  Buffer& operator=(Buffer&& other) noexcept;
-  ~Buffer();
-  char* data() const { return data_; }
-  std::size_t size() const { return bytes_; }
+  char* data() const { return memory_.get(); }
+  std::size_t size() const { return memory_.get_deleter().bytes; }
 
  private:
-  char* data_ = nullptr;
-  std::size_t bytes_ = 0;
+  struct Unmap {
+    std::size_t bytes;
+    void operator()(char* memory) const;
+  };
+  std::unique_ptr<char, Unmap> memory_;
 };
 
 class Workers {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace pagoda::tools::ceilings {
@@ -14,6 +15,14 @@ enum Disturbance : std::uint32_t {
   kThermal = 8,     // heat lowered the clock: the sample is useless
   kHwSlowdown = 16  // the board lowered the clock: the sample is useless
 };
-std::vector<std::string> names(std::uint32_t disturbances);
+
+inline std::vector<std::string> names(std::uint32_t disturbances) {
+  std::vector<std::string> result;
+  for (const auto& [bit, name] :
+       {std::pair{kPreempted, "preempted"}, std::pair{kStolen, "stolen"}, std::pair{kPowerCap, "sw_power_cap"},
+        std::pair{kThermal, "thermal"}, std::pair{kHwSlowdown, "hw_slowdown"}})
+    if (disturbances & bit) result.emplace_back(name);
+  return result;
+}
 
 }  // namespace pagoda::tools::ceilings

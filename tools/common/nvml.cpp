@@ -7,15 +7,9 @@
 
 #include "disturbance.h"
 #include "pagoda/base/statistics.h"
+#include "system_files.h"
 
 namespace pagoda::tools::ceilings {
-namespace {
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-}  // namespace
 
 std::uint32_t disturbances_of(unsigned long long reasons) {
   std::uint32_t result = 0;
@@ -32,23 +26,14 @@ Nvml::Nvml(const std::string& pci_bus_id, const std::string& library)
   if (library_.is_ready() && !device_) why_ = "the management library does not know the device " + pci_bus_id;
 }
 
-std::optional<double> Nvml::number(const char* name, double scale, int argument) const {
-  if (!device_) return std::nullopt;
-  const auto value = argument < 0 ? library_.number(name, device_) : library_.number(name, device_, argument);
-  return value ? std::optional(scale * *value) : std::nullopt;
-}
+std::optional<double> Nvml::watts() const { return number(1e-3, "nvmlDeviceGetPowerUsage"); }
+std::optional<double> Nvml::limit_watts() const { return number(1e-3, "nvmlDeviceGetEnforcedPowerLimit"); }
+std::optional<double> Nvml::sm_hz() const { return number(1e6, "nvmlDeviceGetClockInfo", 1); }
+std::optional<double> Nvml::memory_hz() const { return number(1e6, "nvmlDeviceGetClockInfo", 2); }
+std::optional<double> Nvml::celsius() const { return number(1, "nvmlDeviceGetTemperature", 0); }
+std::optional<double> Nvml::joules() const { return library_.joules(device_); }
 
-std::optional<double> Nvml::watts() const { return number("nvmlDeviceGetPowerUsage", 1e-3); }
-std::optional<double> Nvml::limit_watts() const { return number("nvmlDeviceGetEnforcedPowerLimit", 1e-3); }
-std::optional<double> Nvml::sm_hz() const { return number("nvmlDeviceGetClockInfo", 1e6, 1); }
-std::optional<double> Nvml::memory_hz() const { return number("nvmlDeviceGetClockInfo", 1e6, 2); }
-std::optional<double> Nvml::celsius() const { return number("nvmlDeviceGetTemperature", 1, 0); }
-
-std::optional<double> Nvml::joules() const { return device_ ? library_.joules(device_) : std::nullopt; }
-
-std::uint32_t Nvml::disturbances() const {
-  return device_ ? disturbances_of(library_.clock_reasons(device_).value_or(0)) : 0;
-}
+std::uint32_t Nvml::disturbances() const { return disturbances_of(library_.clock_reasons(device_).value_or(0)); }
 
 std::string Nvml::driver() const { return device_ ? library_.text("nvmlSystemGetDriverVersion", nullptr) : ""; }
 
@@ -56,10 +41,8 @@ base::Settings Nvml::link() const {
   base::Settings result;
   for (const auto& [key, name] : {std::pair{"pcie_generation", "nvmlDeviceGetCurrPcieLinkGeneration"},
                                   std::pair{"pcie_width", "nvmlDeviceGetCurrPcieLinkWidth"}}) {
-    if (const auto value = number(name, 1))
-      result[key] = static_cast<std::int64_t>(*value);
-    else
-      result[key] = std::monostate{};
+    const auto value = library_.number(name, device_);
+    result[key] = value ? base::Setting(std::int64_t{*value}) : std::monostate{};
   }
   return result;
 }

@@ -31,7 +31,11 @@ class Nvml {
   base::Settings link() const;  // PCIe generation and width
 
  private:
-  std::optional<double> number(const char* symbol, double scale, int argument = -1) const;
+  template <typename... Arguments>
+  std::optional<double> number(double scale, const char* name, Arguments... arguments) const {
+    const auto value = library_.number(name, device_, arguments...);
+    return value ? std::optional(scale * *value) : std::nullopt;
+  }
   NvmlLibrary library_;
   NvmlLibrary::Device device_ = nullptr;
   std::string why_;

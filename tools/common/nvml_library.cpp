@@ -45,18 +45,6 @@ std::string NvmlLibrary::text(const char* name, Device device) const {
   return f && f(buffer, sizeof buffer - 1) == 0 ? buffer : "";
 }
 
-std::optional<unsigned> NvmlLibrary::number(const char* name, Device device) const {
-  unsigned value = 0;
-  const auto f = symbol<int (*)(Device, unsigned*)>(name);
-  return f && f(device, &value) == 0 ? std::optional(value) : std::nullopt;
-}
-
-std::optional<unsigned> NvmlLibrary::number(const char* name, Device device, int argument) const {
-  unsigned value = 0;
-  const auto f = symbol<int (*)(Device, int, unsigned*)>(name);
-  return f && f(device, argument, &value) == 0 ? std::optional(value) : std::nullopt;
-}
-
 std::optional<std::array<unsigned, 2>> NvmlLibrary::pair(const char* name, Device device) const {
   std::array<unsigned, 2> value{};
   const auto f = symbol<int (*)(Device, unsigned*, unsigned*)>(name);
@@ -64,18 +52,15 @@ std::optional<std::array<unsigned, 2>> NvmlLibrary::pair(const char* name, Devic
 }
 
 std::optional<unsigned long long> NvmlLibrary::clock_reasons(Device device) const {
-  unsigned long long value = 0;
   // The function was renamed in 2023; drivers have one name or both.
   for (const char* name : {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"})
-    if (const auto f = symbol<int (*)(Device, unsigned long long*)>(name); f && f(device, &value) == 0) return value;
+    if (const auto reasons = number<unsigned long long>(name, device)) return reasons;
   return std::nullopt;
 }
 
 std::optional<double> NvmlLibrary::joules(Device device) const {
-  unsigned long long millijoules = 0;
-  const auto f = symbol<int (*)(Device, unsigned long long*)>("nvmlDeviceGetTotalEnergyConsumption");
-  if (!f || f(device, &millijoules) != 0) return std::nullopt;
-  return 1e-3 * static_cast<double>(millijoules);
+  const auto millijoules = number<unsigned long long>("nvmlDeviceGetTotalEnergyConsumption", device);
+  return millijoules ? std::optional(1e-3 * static_cast<double>(*millijoules)) : std::nullopt;
 }
 
 }  // namespace pagoda::tools

@@ -30,10 +30,15 @@ class NvmlLibrary {
   Function symbol(const char* name) const {
     return library_.symbol<Function>(name);
   }
-  // Calls the function of this name; empty if it is missing or fails. A null device: a query about the whole machine.
+  // Calls the function of this name; empty if it is missing or fails. A null device: a query about the whole machine,
+  // which has no numbers.
   std::string text(const char* name, Device device) const;
-  std::optional<unsigned> number(const char* name, Device device) const;
-  std::optional<unsigned> number(const char* name, Device device, int argument) const;
+  template <typename Number = unsigned, typename... Arguments>
+  std::optional<Number> number(const char* name, Device device, Arguments... arguments) const {
+    Number value = 0;
+    const auto f = symbol<int (*)(Device, Arguments..., Number*)>(name);
+    return device && f && f(device, arguments..., &value) == 0 ? std::optional(value) : std::nullopt;
+  }
   std::optional<std::array<unsigned, 2>> pair(const char* name, Device device) const;  // current and pending
 
   std::optional<unsigned long long> clock_reasons(Device device) const;  // bits of nvmlClocksEventReasons

@@ -25,10 +25,6 @@ constexpr double kLongestBridge = 1;  // seconds; longest gap in joules(): a loa
 constexpr std::chrono::milliseconds kHwmonPeriod(20);
 constexpr int kTegrastatsMilliseconds = 100;
 
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 double at(const PowerSample& a, const PowerSample& b, double seconds) {
   return b.seconds > a.seconds ? a.watts + (b.watts - a.watts) * (seconds - a.seconds) / (b.seconds - a.seconds)
                                : a.watts;
@@ -254,13 +250,17 @@ void RailTrace::sample() {
 }
 
 void RailTrace::add(const std::vector<Rail>& rails) {
-  Sample sample{steady_seconds(), {}};
-  for (const std::string& name : names_) {
-    const auto found = std::find_if(rails.begin(), rails.end(), [&](const Rail& rail) { return rail.name == name; });
-    sample.watts.push_back(found == rails.end() ? std::nan("") : found->watts);
-  }
+  const auto watts_of = [&](const std::string& name) {
+    const auto found = std::ranges::find(rails, name, &Rail::name);
+    return found == rails.end() ? std::nan("") : found->watts;
+  };
+  PowerSample now{steady_seconds(), total_.rails.empty() ? std::nan("") : 0};
+  for (const std::string& rail : total_.rails) now.watts += watts_of(rail);
+  Sample sample{now.seconds, {}};
+  for (const std::string& name : names_) sample.watts.push_back(watts_of(name));
+  sample.watts.push_back(now.watts);
   const std::lock_guard lock(mutex_);
-  if (const PowerSample now{sample.seconds, total_watts(sample)}; !std::isnan(now.watts)) {
+  if (!std::isnan(now.watts)) {
     // Bridge failed readings, but not gaps longer than kLongestBridge.
     if (!std::isnan(last_.watts))
       joules_ += now.seconds - last_.seconds > kLongestBridge
@@ -271,28 +271,23 @@ void RailTrace::add(const std::vector<Rail>& rails) {
   samples_.push_back(std::move(sample));
 }
 
-double RailTrace::total_watts(const Sample& sample) const {
-  double watts = 0;
-  for (const std::string& rail : total_.rails)
-    watts += sample.watts[static_cast<std::size_t>(std::find(names_.begin(), names_.end(), rail) - names_.begin())];
-  return total_.rails.empty() ? std::nan("") : watts;
-}
-
-std::vector<PowerSample> RailTrace::samples(std::string_view rail) const {
-  const auto index = static_cast<std::size_t>(std::find(names_.begin(), names_.end(), rail) - names_.begin());
+std::vector<PowerSample> RailTrace::column(std::size_t index) const {
   const std::lock_guard lock(mutex_);
   std::vector<PowerSample> result;
-  if (index == names_.size()) return result;
+  result.reserve(samples_.size());
   for (const Sample& sample : samples_) result.push_back({sample.seconds, sample.watts[index]});
   return result;
 }
 
+std::vector<PowerSample> RailTrace::samples(std::string_view rail) const {
+  const auto found = std::ranges::find(names_, rail);
+  if (found == names_.end()) return {};
+  return column(static_cast<std::size_t>(found - names_.begin()));
+}
+
 std::vector<PowerSample> RailTrace::total_samples() const {
-  const std::lock_guard lock(mutex_);
-  std::vector<PowerSample> result;
-  if (total_.rails.empty()) return result;
-  for (const Sample& sample : samples_) result.push_back({sample.seconds, total_watts(sample)});
-  return result;
+  if (total_.rails.empty()) return {};
+  return column(names_.size());
 }
 
 double RailTrace::joules() const {

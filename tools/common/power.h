@@ -93,12 +93,12 @@ class RailTrace {
   struct Tegrastats;
   struct Sample {
     double seconds = 0;
-    std::vector<double> watts;  // by names_
+    std::vector<double> watts;  // by names_, then the total's
   };
   void start_tegrastats(const std::string& root);
   void sample();
   void add(const std::vector<Rail>& rails);
-  double total_watts(const Sample& sample) const;
+  std::vector<PowerSample> column(std::size_t index) const;
 
   SystemFiles files_;
   std::string reader_;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -60,6 +61,10 @@ std::optional<std::string> field(std::string_view text, std::string_view name) {
     return at == std::string::npos ? "" : line.substr(at);
   }
   return std::nullopt;
+}
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 std::optional<SystemFiles::Jiffies> SystemFiles::jiffies(std::string_view cpu) const {

@@ -38,6 +38,7 @@ class SystemFiles {
 
 // The value of a line "Name:  value" or "name value"; empty if no line begins with the name.
 std::optional<std::string> field(std::string_view text, std::string_view name);
+double steady_seconds();  // of the steady clock
 // The CPUs that this process may run on.
 std::vector<int> allowed_cpus();
 std::vector<std::string> words(std::string_view text);

@@ -131,12 +131,6 @@ void privilege(const GpuMachine& on, Finding& finding) {
 constexpr int kGraphics = 0, kSm = 1;           // nvmlClockType_t
 constexpr int kAppTarget = 1, kAppDefault = 2;  // nvmlClockId_t
 
-std::optional<unsigned> application_clock(const Nvml& nvml, Nvml::Device device, int id) {
-  unsigned value = 0;
-  const auto f = nvml.symbol<int (*)(Nvml::Device, int, int, unsigned*)>("nvmlDeviceGetClock");
-  return f && f(device, kGraphics, id, &value) == 0 ? std::optional(value) : std::nullopt;
-}
-
 // Reasons that currently limit the clock, as bits of nvmlClocksEventReasons.
 struct Reason {
   unsigned long long bit;
@@ -162,8 +156,8 @@ void clocks(const GpuMachine& on, Finding& finding) {
   ask_each(on, finding, [&](Nvml::Device device) {
     const auto now = on.nvml.number("nvmlDeviceGetClockInfo", device, kSm),
                most = on.nvml.number("nvmlDeviceGetMaxClockInfo", device, kSm),
-               target = application_clock(on.nvml, device, kAppTarget),
-               usual = application_clock(on.nvml, device, kAppDefault);
+               target = on.nvml.number("nvmlDeviceGetClock", device, kGraphics, kAppTarget),
+               usual = on.nvml.number("nvmlDeviceGetClock", device, kGraphics, kAppDefault);
     const auto reasons = on.nvml.clock_reasons(device);
     std::string text = now ? cat("SM at ", *now, " MHz") : "SM clock unknown";
     if (most) text += cat(" of at most ", *most);
