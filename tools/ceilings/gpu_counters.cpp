@@ -123,22 +123,23 @@ GpuCounters::~GpuCounters() {
   profile::call_cupti(state_->library, kEnd, &end);
 }
 
-std::vector<double> GpuCounters::count(const std::vector<std::vector<std::string>>& alternatives,
-                                       const std::function<void()>& work, std::size_t& chosen) {
+std::pair<const CounterSet*, std::vector<double>> GpuCounters::count(const std::vector<CounterSet>& alternatives,
+                                                                     const std::function<void()>& work) {
   const State& s = *state_;
   std::vector<std::uint8_t> config;
+  const CounterSet* chosen = nullptr;
   std::string refused;
-  for (chosen = 0; chosen < alternatives.size(); ++chosen) {
+  for (const CounterSet& set : alternatives) {
     try {
-      config = s.chip->config(alternatives[chosen]);
+      config = s.chip->config(set.metrics);
+      chosen = &set;
       break;
     } catch (const Error&) {  // the chip lacks one of the metrics
-      refused += (refused.empty() ? "" : ", ") + alternatives[chosen].front();
+      refused += (refused.empty() ? "" : ", ") + set.metrics.front();
     }
   }
-  if (chosen == alternatives.size()) throw GpuError(s.name + " has no counter " + refused);
-  const std::vector<std::string>& metrics = alternatives[chosen];
-  auto profiler = std::make_unique<profile::RangeProfiler>(s.library, s.context, std::move(config), metrics, 1);
+  if (chosen == nullptr) throw GpuError(s.name + " has no counter " + refused);
+  auto profiler = std::make_unique<profile::RangeProfiler>(s.library, s.context, std::move(config), chosen->metrics, 1);
   try {
     profiler->prepare(true);
     bool is_complete = false;
@@ -151,7 +152,7 @@ std::vector<double> GpuCounters::count(const std::vector<std::vector<std::string
       is_complete = profiler->stop();
     }
     profiler->decode();
-    return s.chip->evaluate(profiler->image(), 1, metrics).front();
+    return {chosen, s.chip->evaluate(profiler->image(), 1, chosen->metrics).front()};
   } catch (...) {
     if (gpu_.lost()) (void)profiler.release();  // closing it would wait for the device
     throw;
@@ -164,8 +165,8 @@ struct GpuCounters::State {};
 GpuCounters::GpuCounters(Gpu& gpu, int)
     : gpu_(gpu), why_("this build has no CUPTI; build it where the CUDA toolkit is") {}
 GpuCounters::~GpuCounters() = default;
-std::vector<double> GpuCounters::count(const std::vector<std::vector<std::string>>&, const std::function<void()>&,
-                                       std::size_t&) {
+std::pair<const CounterSet*, std::vector<double>> GpuCounters::count(const std::vector<CounterSet>&,
+                                                                     const std::function<void()>&) {
   (void)gpu_;
   throw GpuError(why_);
 }

@@ -5,11 +5,18 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu_driver.h"
 
 namespace pagoda::tools::ceilings {
+
+// The counters that measure the work of a ceiling, and the FLOP, OP or bytes that one count of each is worth.
+struct CounterSet {
+  std::vector<std::string> metrics;
+  std::vector<double> worth;
+};
 
 class GpuCounters {
  public:
@@ -21,8 +28,8 @@ class GpuCounters {
 
   // Counts the first of the alternatives that this chip has, over the launches of `work`. If several passes are needed,
   // `work` is repeated and must do the same each time. Throws Error.
-  std::vector<double> count(const std::vector<std::vector<std::string>>& alternatives,
-                            const std::function<void()>& work, std::size_t& chosen);
+  std::pair<const CounterSet*, std::vector<double>> count(const std::vector<CounterSet>& alternatives,
+                                                          const std::function<void()>& work);
 
  private:
   struct State;
@@ -31,12 +38,7 @@ class GpuCounters {
   std::string why_;
 };
 
-// The counters that measure the work of a ceiling, and the FLOP, OP or bytes that one count of each is worth.
-struct CounterSet {
-  std::vector<std::string> metrics;
-  std::vector<double> worth;
-};
-// In the order to try; empty: no counters for this kind of work.
+// The counters of a ceiling's work, in the order to try; empty: none for this kind of work.
 std::vector<CounterSet> counter_sets(const std::string& kernel, const std::string& precision, const std::string& level,
                                      const std::string& op);
 

@@ -122,21 +122,14 @@ void add_counters(Gpu& gpu, int index, GpuCeilings& ceilings, std::vector<Experi
       // instructions slows kernels down.
       const bool is_group = c.kernel.starts_with("wgmma") || c.kernel.starts_with("tcgen05");
       ceilings.fix_trips(c.level == "dram" ? 8 : is_group ? 200 : 50);
-      std::vector<std::vector<std::string>> alternatives;
-      for (const CounterSet& set : sets) alternatives.push_back(set.metrics);
-      double credited = 0;
-      std::size_t chosen = 0;
-      const std::vector<double> values = counters.count(
-          alternatives,
-          [&] {
-            const Sample s = e.candidates[*e.chosen].run(0);
-            credited = s.rate * s.seconds;
-          },
-          chosen);
-      double counted = 0;
+      double credited = 0, counted = 0;
+      const auto [set, values] = counters.count(sets, [&] {
+        const Sample s = e.candidates[*e.chosen].run(0);
+        credited = s.rate * s.seconds;
+      });
       for (std::size_t i = 0; i < values.size(); ++i) {
-        counted += values[i] * sets[chosen].worth[i];
-        c.counters[sets[chosen].metrics[i]] = values[i];
+        counted += values[i] * set->worth[i];
+        c.counters[set->metrics[i]] = values[i];
       }
       c.counters["credited"] = credited;
       c.counters["counted_over_credited"] = counted / credited;
