@@ -99,17 +99,6 @@ void add(EnergyTable& table, EnergyRun run) {
   table.rows.push_back(std::move(run));
 }
 
-void add_kernel(EnergyTable& table, const documents::MeasuredKernel& kernel) {
-  documents::Amount flops = kernel.flops.empty() ? std::nullopt : documents::Amount(0);
-  for (const auto& [precision, amount] : kernel.flops) flops = documents::plus(flops, amount);
-  add(table, {.label = kernel.node.empty() ? kernel.name : kernel.node,
-              .config = {{"kernel", kernel.name}},
-              .flops = flops.value_or(0),
-              .bytes = kernel.bytes.all_dram().value_or(0),
-              .seconds = kernel.seconds.value_or(0),
-              .joules = kernel.energy_joules.value_or(0)});
-}
-
 }  // namespace
 
 EnergyTable read_energy_csv(std::string_view text, std::string_view subject) {
@@ -150,7 +139,16 @@ void add_energy_runs(EnergyTable& table, const documents::Measured& measured,
   if (estimate == nullptr) {
     if (measured.kernels.empty())
       base::fail(subject, "holds whole runs, whose work it does not say; give the model's estimate with `estimate`");
-    for (const documents::MeasuredKernel& kernel : measured.kernels) add_kernel(table, kernel);
+    for (const documents::MeasuredKernel& kernel : measured.kernels) {
+      documents::Amount flops = 0;
+      for (const auto& [precision, amount] : kernel.flops) flops = documents::plus(flops, amount);
+      add(table, {.label = kernel.node.empty() ? kernel.name : kernel.node,
+                  .config = {{"kernel", kernel.name}},
+                  .flops = flops.value_or(0),
+                  .bytes = kernel.bytes.all_dram().value_or(0),
+                  .seconds = kernel.seconds.value_or(0),
+                  .joules = kernel.energy_joules.value_or(0)});
+    }
     return;
   }
   for (const documents::MeasuredRun& run : estimate::whole_runs(measured)) {

@@ -61,21 +61,19 @@ std::string tensors(const JsonField& layer, const char* key) {
   return result;
 }
 
-struct Layer {
-  std::string type, detail;
-  std::vector<std::string> nodes;
-};
+using Layers = std::unordered_map<std::string, documents::MeasuredKernel>;  // by name
 
-std::unordered_map<std::string, Layer> read_layers(std::string_view content, std::string_view subject) {
-  std::unordered_map<std::string, Layer> layers;
+// What the layer information says of each layer.
+Layers read_layers(std::string_view content, std::string_view subject) {
+  Layers layers;
   base::parse_json_elements(content, subject, "Layers", [&](const JsonField& element, std::size_t) {
     if (element.value().is_text()) {
-      layers.emplace(element.text(), Layer{});
+      layers.try_emplace(element.text());
       return;
     }
     if (!element.value().is_object()) element.fail("expected a layer as an object or a name");
-    Layer layer;
-    layer.type = element.text("LayerType");
+    documents::MeasuredKernel layer;
+    layer.op_type = element.text("LayerType");
     layer.nodes = onnx_layers(element.text("Metadata"));
     const std::string inputs = tensors(element, "Inputs"), outputs = tensors(element, "Outputs");
     if (!inputs.empty() || !outputs.empty()) layer.detail = inputs + " -> " + outputs;
@@ -96,8 +94,7 @@ double milliseconds(const JsonField& entry, const char* key) {
 
 documents::Measured import_tensorrt(std::string_view content, std::string_view subject, std::string_view layers_content,
                                     std::string_view layers_subject) {
-  std::unordered_map<std::string, Layer> layers;
-  if (!layers_content.empty()) layers = read_layers(layers_content, layers_subject);
+  const Layers layers = layers_content.empty() ? Layers() : read_layers(layers_content, layers_subject);
 
   documents::Measured measured;
   measured.source = "tensorrt";
@@ -111,21 +108,16 @@ documents::Measured import_tensorrt(std::string_view content, std::string_view s
       if (const std::string engine = entry.text("name"); !engine.empty()) measured.env["engine"] = engine;
       return;
     }
-    documents::MeasuredKernel kernel;
-    kernel.name = entry.text("name");
-    if (kernel.name.empty()) entry.fail("expected \"name\" of a layer");
+    const std::string name = entry.text("name");
+    if (name.empty()) entry.fail("expected \"name\" of a layer");
+    const auto layer = layers.find(name);
+    if (layer == layers.end() && !layers.empty()) ++unknown_layers;
+    documents::MeasuredKernel kernel = layer != layers.end() ? layer->second : documents::MeasuredKernel();
+    kernel.name = name;
     kernel.launches = 1;
     const bool has_median = entry.has("medianMs");
     if (!has_median) ++without_median;
     kernel.seconds = milliseconds(entry, has_median ? "medianMs" : "averageMs") * kMillisecond;
-    const auto layer = layers.find(kernel.name);
-    if (layer != layers.end()) {
-      kernel.op_type = layer->second.type;
-      kernel.detail = layer->second.detail;
-      kernel.nodes = layer->second.nodes;
-    } else if (!layers.empty()) {
-      ++unknown_layers;
-    }
     if (kernel.nodes.empty() && engine_work(kernel.name, kernel.op_type).empty())
       kernel.nodes = name_parts(kernel.name);
     if (kernel.nodes.size() == 1 && !node_range(kernel.nodes[0])) {

@@ -60,8 +60,9 @@ std::string added_up(const documents::Measured& measured) {
   return "; their means add up to " + percent(means, measured.spread->mean) + " of the run's";
 }
 
-void append_totals(const documents::Measured& measured, std::string& text) {
+std::string totals(const documents::Measured& measured) {
   const documents::JoinSummary& summary = *measured.join;
+  std::string text;
   const auto line = [&](const std::string& name, const std::string& value) {
     text += name + std::string(name.size() < 18 ? 18 - name.size() : 1, ' ') + value + '\n';
   };
@@ -80,12 +81,13 @@ void append_totals(const documents::Measured& measured, std::string& text) {
     line("  by " + rule, cat(sum.first, " kernels, ", percent(sum.second, summary.seconds)));
   if (!summary.silent_nodes.empty())
     line("without a kernel", cat(summary.silent_nodes.size(), " nodes that should have run: folded or fused unseen"));
+  return text;
 }
 
-void append_groups(const documents::Measured& measured, const EstimateDocument& estimate, std::size_t top,
-                   std::size_t width, std::string& text) {
+std::string groups_table(const documents::Measured& measured, const EstimateDocument& estimate, std::size_t top,
+                         std::size_t width) {
   const std::vector<JoinedGroup> groups = joined_groups(measured, estimate);
-  if (groups.empty()) return;
+  if (groups.empty()) return "";
   std::vector<base::Column> columns = {{.header = "node", .shortest_width = 24},
                                        {.header = "op", .drop_order = 1, .shortest_width = 8},
                                        {.header = "kernels", .is_number = true, .drop_order = 3},
@@ -107,37 +109,37 @@ void append_groups(const documents::Measured& measured, const EstimateDocument& 
     if (has_bounds) row.insert(row.end(), {time_cell(group.bound_seconds), ratio_cell(group.ratio())});
     return row;
   };
-  text += table(std::move(columns), groups, top, width, to_row,
-                has_bounds ? cat("bounds of ", base::printable(estimate.roofline->device), "\n") : "");
+  return table(std::move(columns), groups, top, width, to_row,
+               has_bounds ? cat("bounds of ", base::printable(estimate.roofline->device), "\n") : "");
 }
 
 // Counters next to the estimate; nothing without counters.
-void append_counts(const documents::Measured& measured, const EstimateDocument& estimate, std::size_t top,
-                   std::size_t width, std::string& text) {
-  if (measured.join->counts.empty()) return;
-  text += table({{.header = "counted", .shortest_width = 24},
-                 {.header = "FLOP", .is_number = true, .drop_order = 2},
-                 {.header = "/static", .is_number = true},
-                 {.header = "products/static", .is_number = true},
-                 {.header = is_replayed(measured) ? "DRAM B, replayed" : "DRAM B", .is_number = true, .drop_order = 3},
-                 {.header = "/static", .is_number = true},
-                 {.header = "read/static", .is_number = true, .drop_order = 4},
-                 {.header = "why", .drop_order = 1}},
-                measured.join->counts, top, width, [&](const documents::NodeCounts& group) -> std::vector<std::string> {
-                  return {rows_cell(group.nodes, estimate),
-                          amount_cell(group.flops.measured),
-                          ratio_cell(group.flops.ratio()),
-                          ratio_cell(group.contraction_ratio()),
-                          amount_cell(group.bytes.measured),
-                          ratio_cell(group.bytes.ratio()),
-                          ratio_cell(group.bytes_read.ratio()),
-                          base::joined(group.flags, ", ", [](auto flag) { return to_string(flag); })};
-                });
+std::string counts_table(const documents::Measured& measured, const EstimateDocument& estimate, std::size_t top,
+                         std::size_t width) {
+  if (measured.join->counts.empty()) return "";
+  return table({{.header = "counted", .shortest_width = 24},
+                {.header = "FLOP", .is_number = true, .drop_order = 2},
+                {.header = "/static", .is_number = true},
+                {.header = "products/static", .is_number = true},
+                {.header = is_replayed(measured) ? "DRAM B, replayed" : "DRAM B", .is_number = true, .drop_order = 3},
+                {.header = "/static", .is_number = true},
+                {.header = "read/static", .is_number = true, .drop_order = 4},
+                {.header = "why", .drop_order = 1}},
+               measured.join->counts, top, width, [&](const documents::NodeCounts& group) -> std::vector<std::string> {
+                 return {rows_cell(group.nodes, estimate),
+                         amount_cell(group.flops.measured),
+                         ratio_cell(group.flops.ratio()),
+                         ratio_cell(group.contraction_ratio()),
+                         amount_cell(group.bytes.measured),
+                         ratio_cell(group.bytes.ratio()),
+                         ratio_cell(group.bytes_read.ratio()),
+                         base::joined(group.flags, ", ", [](auto flag) { return to_string(flag); })};
+               });
 }
 
 // The whole model: counters over all kernels, the estimate's totals, and the difference.
-void append_model(const documents::Measured& measured, const EstimateDocument& estimate, std::string& text) {
-  if (measured.join->counts.empty()) return;
+std::string whole_model(const documents::Measured& measured, const EstimateDocument& estimate) {
+  if (measured.join->counts.empty()) return "";
   using documents::plus, documents::real;
   Amount flops = 0, bytes = 0, written = 0;
   for (const documents::MeasuredKernel& kernel : measured.kernels) {
@@ -157,6 +159,7 @@ void append_model(const documents::Measured& measured, const EstimateDocument& e
     products = products && macs ? Amount(*products + 2 * *macs) : std::nullopt;
     arithmetic = arithmetic && arith && comparisons ? Amount(*arithmetic + *arith - *comparisons) : std::nullopt;
   }
+  std::string text = "\n";
   const auto line = [&](const char* what, const Amount& counted, const Amount& expected) {
     const Amount ratio = documents::ratio(counted, expected);
     if (!ratio) return;
@@ -164,38 +167,34 @@ void append_model(const documents::Measured& measured, const EstimateDocument& e
     text += cat(what, base::si_rate(*counted, ""), " measured, ", base::si_rate(*expected, ""),
                 " estimated: ", error >= 0 ? "+" : "", base::rounded(error), " %\n");
   };
-  text += '\n';
   line("model FLOPs   ", flops, plus(products, arithmetic));
   line("model DRAM B  ", bytes, traffic);
   // Only for the whole model: data that a kernel writes leave the cache during later ones.
   line("  written     ", written, writes);
+  return text;
 }
 
-void append_unjoined(const documents::Measured& measured, std::size_t top, std::size_t width, std::string& text) {
+std::string unjoined_table(const documents::Measured& measured, std::size_t top, std::size_t width) {
   const std::vector<Unjoined> unjoined = unjoined_kernels(measured);
-  if (unjoined.empty()) return;
-  text += table({{.header = "not joined", .shortest_width = 24},
-                 {.header = "time", .is_number = true},
-                 {.header = "% of time", .is_number = true},
-                 {.header = "why"}},
-                unjoined, top, width, [&](const Unjoined& each) -> std::vector<std::string> {
-                  const documents::MeasuredKernel& kernel = measured.kernels[each.kernel];
-                  return {base::printable(kernel.name), time_cell(kernel.seconds), percent(each.share, 1.0), each.why};
-                });
+  if (unjoined.empty()) return "";
+  return table({{.header = "not joined", .shortest_width = 24},
+                {.header = "time", .is_number = true},
+                {.header = "% of time", .is_number = true},
+                {.header = "why"}},
+               unjoined, top, width, [&](const Unjoined& each) -> std::vector<std::string> {
+                 const documents::MeasuredKernel& kernel = measured.kernels[each.kernel];
+                 return {base::printable(kernel.name), time_cell(kernel.seconds), percent(each.share, 1.0), each.why};
+               });
 }
 
 }  // namespace
 
 std::string join_report(const documents::Measured& measured, const EstimateDocument& estimate, std::size_t top,
                         std::size_t width) {
-  std::string text;
-  if (!measured.join) return text;
-  append_totals(measured, text);
-  append_groups(measured, estimate, top, width, text);
-  append_counts(measured, estimate, top, width, text);
-  append_model(measured, estimate, text);
-  append_unjoined(measured, top, width, text);
-  return text;
+  if (!measured.join) return "";
+  return cat(totals(measured), groups_table(measured, estimate, top, width),
+             counts_table(measured, estimate, top, width), whole_model(measured, estimate),
+             unjoined_table(measured, top, width));
 }
 
 }  // namespace pagoda::measured
