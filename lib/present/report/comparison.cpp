@@ -66,8 +66,10 @@ struct Pair {
   const Side& shown() const { return after ? *after : *before; }
   // A missing row counts as 0.
   Cell delta(const documents::ResultColumn* column) const {
-    const Cell none = column->kind == CellKind::Seconds ? Cell(0.0) : Cell(Int{0});
-    const auto of = [&](const std::optional<Side>& side) { return side ? column->cell(side->row) : none; };
+    const auto of = [&](const std::optional<Side>& side) -> Cell {
+      if (side) return column->cell(side->row);
+      return column->kind == CellKind::Seconds ? Cell(0.0) : Cell(Int{0});
+    };
     return difference(of(before), of(after));
   }
   bool differs() const {
