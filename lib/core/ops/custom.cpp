@@ -220,13 +220,6 @@ void bind_attributes(const OpContext& op, Names& names) {
   }
 }
 
-// Binds one size of an input to its name; formulas are checked later, when every name is bound.
-void bind_axis(OpContext& op, Names& names, const std::string& axis, const Dim& size, const std::string& input) {
-  if (axis == kAnySize || !is_name(axis)) return;
-  const auto [place, is_new] = names.sizes.emplace(axis, size);
-  if (!is_new) place->second = op.unify(place->second, size, axis + " of " + input);
-}
-
 void bind_star(OpContext& op, Names& names, const std::string& name, Shape axes, const std::string& input) {
   if (const auto found = names.stars.find(name); found != names.stars.end()) {
     if (found->second.size() != axes.size())
@@ -286,10 +279,10 @@ Names names_of(const CustomOperator& custom, OpContext& op) {
     bind_values(op, names, place, input);
     if (!input.shape) return;
     for_each_axis(op, place, input, [&](const std::string& text, const Shape& sizes) {
-      if (is_star(text))
-        bind_star(op, names, star_name(text), sizes, input.name);
-      else
-        bind_axis(op, names, text, sizes.front(), input.name);
+      if (is_star(text)) return bind_star(op, names, star_name(text), sizes, input.name);
+      if (text == kAnySize || !is_name(text)) return;  // formulas are checked below, when every name is bound
+      const auto [place_of_name, is_new] = names.sizes.emplace(text, sizes.front());
+      if (!is_new) place_of_name->second = op.unify(place_of_name->second, sizes.front(), text + " of " + input.name);
     });
   });
   for_each_input([&](int place, const CustomInput& input) {
@@ -305,14 +298,6 @@ Names names_of(const CustomOperator& custom, OpContext& op) {
 ElementType type_of(const CustomOperator& custom, const OpContext& op, const std::string& type) {
   if (const std::optional<ElementType> named = element_type(type)) return *named;
   return op.element(static_cast<int>(input_named(custom, type) - custom.inputs.data()));
-}
-
-// Calls `each` with every name that may depend on the data: of data sizes and of elements of inputs.
-template <typename Each>
-void for_each_open(const CustomOperator& custom, const Each& each) {
-  for (const CustomDataSize& size : custom.data_sizes) each(size.name, "a size that the data decide", size.upper);
-  for (const CustomInput& input : custom.inputs)
-    for (const std::string& value : input.values) each(value, "an element of " + input.name, std::string());
 }
 
 // Reads the sizes that infer_custom() left open from the output shapes that it made.
@@ -347,12 +332,16 @@ namespace ops {
 
 void infer_custom(const CustomOperator& custom, OpContext& op) {
   Names names = names_of(custom, op);
-  for_each_open(custom, [&](const std::string& name, const std::string& cause, const std::string& upper) {
+  // A name that may depend on the data: a size, or an element of an input.
+  const auto open = [&](const std::string& name, const std::string& cause, const std::string& upper) {
     const bool is_needed = std::any_of(custom.outputs.begin(), custom.outputs.end(),
                                        [&](const CustomOutput& output) { return is_axis(output, name); });
     if (names.sizes.contains(name) || !is_needed) return;
     names.sizes[name] = op.fresh(name, cause, upper.empty() ? std::nullopt : std::optional(value_of(op, names, upper)));
-  });
+  };
+  for (const CustomDataSize& size : custom.data_sizes) open(size.name, "a size that the data decide", size.upper);
+  for (const CustomInput& input : custom.inputs)
+    for (const std::string& value : input.values) open(value, "an element of " + input.name, "");
   for (std::size_t i = 0; i < custom.outputs.size(); ++i) {
     const CustomOutput& output = custom.outputs[i];
     Shape shape;

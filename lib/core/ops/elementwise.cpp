@@ -134,10 +134,8 @@ void fold_where(OpContext& op) {
   const auto b = small_input(op, 2);
   if (!shape || !condition || !a || !b || (a->known == nullptr && b->known == nullptr)) return;
   const BroadcastIndex of_condition(*shape, condition->shape), of_a(*shape, a->shape), of_b(*shape, b->shape);
-  TensorValue value;
-  for (std::int64_t i = 0; i < count_of(*shape); ++i)
-    value.push_back(select((*condition)[of_condition(i)], (*a)[of_a(i)], (*b)[of_b(i)]));
-  publish(op, std::move(value));
+  publish_each(op, count_of(*shape),
+               [&](std::int64_t i) { return select((*condition)[of_condition(i)], (*a)[of_a(i)], (*b)[of_b(i)]); });
 }
 
 constexpr auto kCostCompare = cost_each<1, 0, 1>;

@@ -290,7 +290,7 @@ void fold_one_hot(OpContext& op) {
 // --- TopK ---
 
 void infer_top_k(OpContext& op) {
-  set_unknown_rank(op);
+  set_element(op, 0, op.element(0));
   set_element(op, 1, ElementType::Int64);
   if (!op.has_shape(0)) return;
   Shape shape = op.shape(0);
@@ -387,7 +387,7 @@ void infer_compress(OpContext& op) {
   const auto condition = known_input(op, 1);
   const auto known = condition ? count_true(*condition) : std::nullopt;
   const bool flat = !op.has_attribute("axis");
-  if (!op.has_shape(0) && !flat) return set_unknown_rank(op);
+  if (!op.has_shape(0) && !flat) return set_element(op, 0, op.element(0));
   std::optional<Dim> most;
   if (op.has_shape(0)) most = flat ? op.elements(0) : op.shape(0)[axis_of(op, 0)];
   const Dim count = known ? Dim(*known) : op.fresh("compressed", "the number of true conditions", most);
@@ -421,7 +421,7 @@ std::optional<std::int64_t> count_different(const SmallTensor& tensor, std::opti
 
 // Outputs: Y, the first position of each in X, the position in Y of every input element, and the counts.
 void infer_unique(OpContext& op) {
-  set_unknown_rank(op);
+  set_element(op, 0, op.element(0));
   std::optional<Dim> searched;
   std::optional<std::size_t> axis;
   if (op.has_shape(0)) {

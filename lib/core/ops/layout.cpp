@@ -70,7 +70,7 @@ Dim followed_size(const OpContext& op, std::size_t rank, std::size_t axis, const
 
 void infer_expand(OpContext& op) {
   static_cast<void>(op.input(1));
-  set_unknown_rank(op);
+  set_element(op, 0, op.element(0));
   if (!op.has_shape(0)) return;
   const Shape& shape = op.shape(0);
   if (const TensorValue* target = op.value(1)) {
@@ -151,11 +151,9 @@ void fold_tile(OpContext& op) {
 // --- Pad ---
 
 // Elements added (negative: removed) before and after each axis; unknown where they are computed from data.
-struct Padding {
-  TensorValue begin, end;
-};
+using Padding = std::optional<std::pair<Dim, Dim>>;
 
-Padding padding(const OpContext& op) {
+std::vector<Padding> padding(const OpContext& op) {
   const std::size_t rank = op.shape(0).size();
   TensorValue listed;
   if (op.opset() < 11 && !op.has_input(1)) {
@@ -166,33 +164,32 @@ Padding padding(const OpContext& op) {
     listed = *pads;
   } else {
     static_cast<void>(op.input(1));
-    return {TensorValue(rank), TensorValue(rank)};
+    return std::vector<Padding>(rank);
   }
   std::vector<std::int64_t> axes(rank);
   std::iota(axes.begin(), axes.end(), 0);
   if (op.has_input(3)) {
     const auto stated = op.integers(3);
-    if (!stated) return {TensorValue(rank), TensorValue(rank)};
+    if (!stated) return std::vector<Padding>(rank);
     axes = *stated;
   }
   if (listed.size() != 2 * axes.size())
     op.fail(cat("pads has ", listed.size(), " entries, expected ", 2 * axes.size()));
-  Padding result{TensorValue(rank, Dim(0)), TensorValue(rank, Dim(0))};
+  std::vector<Padding> result(rank, std::pair(Dim(0), Dim(0)));
   const std::vector<int> normal = normal_axes(op, axes, op.rank(0));
   for (std::size_t i = 0; i < normal.size(); ++i) {
-    result.begin[normal[i]] = listed[i];
-    result.end[normal[i]] = listed[i + normal.size()];
+    const auto begin = as_dim(listed[i]), end = as_dim(listed[i + normal.size()]);
+    result[normal[i]] = begin && end ? Padding(std::pair(*begin, *end)) : std::nullopt;
   }
   return result;
 }
 
 Shape padded_shape(OpContext& op) {
   Shape shape = op.shape(0);
-  const Padding pads = padding(op);
+  const std::vector<Padding> pads = padding(op);
   for (std::size_t i = 0; i < shape.size(); ++i) {
-    const auto begin = as_dim(pads.begin[i]);
-    const auto end = as_dim(pads.end[i]);
-    shape[i] = begin && end ? shape[i] + *begin + *end : op.fresh("padded_dim", "pads are computed from data");
+    shape[i] =
+        pads[i] ? shape[i] + pads[i]->first + pads[i]->second : op.fresh("padded_dim", "pads are computed from data");
     if (shape[i].is_constant() && *shape[i].value() < 0) op.fail(cat("pads remove more than axis ", i, " has"));
   }
   return shape;
@@ -200,12 +197,11 @@ Shape padded_shape(OpContext& op) {
 
 // Reads only the elements that negative pads do not crop.
 OpCost cost_pad(const OpContext& op) {
-  const Padding pads = padding(op);
+  const std::vector<Padding> pads = padding(op);
   Dim kept = 1;
-  for (std::size_t i = 0; i < op.shape(0).size(); ++i) {
-    const auto begin = as_dim(pads.begin[i]);
-    const auto end = as_dim(pads.end[i]);
-    kept *= begin && end ? max(op.shape(0)[i] + min(*begin, 0) + min(*end, 0), 0) : op.shape(0)[i];
+  for (std::size_t i = 0; i < pads.size(); ++i) {
+    const Dim& size = op.shape(0)[i];
+    kept *= pads[i] ? max(size + min(pads[i]->first, 0) + min(pads[i]->second, 0), 0) : size;
   }
   return cost_reading(op, {}, byte_size(kept, op.element(0)));
 }

@@ -39,17 +39,18 @@ Dim row_count(const OpContext& op, std::int64_t default_axis) {
   return element_count(Shape(begin, begin + axis_of(op, default_axis)));
 }
 
-Shape statistics_shape(const OpContext& op) {
+// Of each row, in the type in which they are computed.
+void set_statistics(OpContext& op, std::initializer_list<int> outputs) {
+  if (std::none_of(outputs.begin(), outputs.end(), [&](int i) { return op.has_output(i); })) return;
+  for (const int i : outputs) set_element(op, i, stash_type(op));
   Shape shape = op.shape(0);
   std::fill(shape.begin() + axis_of(op, -1), shape.end(), Dim(1));
-  return shape;
+  for (const int i : outputs) op.set_output(i, stash_type(op), shape);
 }
 
 void infer_layer_norm(OpContext& op) {
   op.set_output(0, op.input(0));
-  if (!op.has_output(1) && !op.has_output(2)) return;
-  for (const int i : {1, 2}) set_element(op, i, stash_type(op));
-  for (const int i : {1, 2}) op.set_output(i, stash_type(op), statistics_shape(op));
+  set_statistics(op, {1, 2});
 }
 
 // Moments; then per element normalise, scale, and shift where there is a bias.
@@ -61,9 +62,7 @@ OpCost cost_layer_norm(const OpContext& op) {
 
 void infer_rms_norm(OpContext& op) {
   set_shape_of_first(op, op.element(1));
-  if (!op.has_output(1)) return;
-  set_element(op, 1, stash_type(op));
-  op.set_output(1, stash_type(op), statistics_shape(op));
+  set_statistics(op, {1});
 }
 
 OpCost cost_rms_norm(const OpContext& op) {

@@ -26,7 +26,7 @@ std::optional<TensorValue> reshape_target(const OpContext& op) {
 }
 
 void infer_reshape(OpContext& op) {
-  set_unknown_rank(op);
+  set_element(op, 0, op.element(0));
   std::optional<TensorValue> target = reshape_target(op);
   if (!target) return;
   const bool known_input_shape = op.has_shape(0);
@@ -95,11 +95,7 @@ void infer_flatten(OpContext& op) {
   op.set_output(0, op.element(0), flat);
 }
 
-// Axes are an attribute, or an input since opset 13. Empty where they are computed from data.
-std::optional<std::vector<std::int64_t>> stated_axes(const OpContext& op) {
-  return op.integer_list_or_input("axes", 1);
-}
-
+// Axes are an attribute, or an input since opset 13.
 bool states_axes(const OpContext& op) { return op.has_attribute("axes") || op.has_input(1); }
 
 // The number of axes that input 1 lists, if known.
@@ -109,9 +105,9 @@ std::optional<std::int64_t> axis_count(const OpContext& op) {
 }
 
 void infer_squeeze(OpContext& op) {
-  if (!op.has_shape(0)) return set_unknown_rank(op);
+  if (!op.has_shape(0)) return set_element(op, 0, op.element(0));
   const Shape& shape = op.shape(0);
-  const auto axes = stated_axes(op);
+  const auto axes = op.integer_list_or_input("axes", 1);
   Shape result;
   if (!states_axes(op) || (axes && axes->empty())) {
     std::copy_if(shape.begin(), shape.end(), std::back_inserter(result), [](const Dim& dim) { return dim != Dim(1); });
@@ -119,7 +115,7 @@ void infer_squeeze(OpContext& op) {
   }
   if (!axes) {
     const auto count = axis_count(op);
-    if (!count || *count < 0 || *count > op.rank(0)) return set_unknown_rank(op);
+    if (!count || *count < 0 || *count > op.rank(0)) return set_element(op, 0, op.element(0));
     for (std::size_t i = *count; i < shape.size(); ++i)
       result.push_back(op.fresh("squeezed_dim", "the axes to squeeze are computed from data"));
     return op.set_output(0, op.element(0), std::move(result));
@@ -141,12 +137,12 @@ void infer_squeeze(OpContext& op) {
 
 void infer_unsqueeze(OpContext& op) {
   if (!states_axes(op)) op.fail("no axes are given");
-  if (!op.has_shape(0)) return set_unknown_rank(op);
+  if (!op.has_shape(0)) return set_element(op, 0, op.element(0));
   const Shape& shape = op.shape(0);
-  const auto axes = stated_axes(op);
+  const auto axes = op.integer_list_or_input("axes", 1);
   if (!axes) {
     const auto count = axis_count(op);
-    if (!count || *count < 0 || *count > kFoldLimit) return set_unknown_rank(op);
+    if (!count || *count < 0 || *count > kFoldLimit) return set_element(op, 0, op.element(0));
     Shape result;
     for (std::size_t i = 0; i < shape.size() + static_cast<std::size_t>(*count); ++i)
       result.push_back(op.fresh("unsqueezed_dim", "the axes to insert are computed from data"));

@@ -20,7 +20,7 @@ namespace pagoda::inline core::ops {
 // Output 0 has the type of input 0.
 inline void infer_same(OpContext& op) { op.set_output(0, op.input(0)); }
 
-// Sets the element type of an output before its shape is inferred; it stays when the rule ends early.
+// Sets the element type of an output, of unknown rank until its shape is inferred; it stays when the rule ends early.
 inline void set_element(OpContext& op, int output, ElementType element) {
   op.set_output(output, TensorType{.element = element, .shape = std::nullopt});
 }

@@ -161,10 +161,6 @@ std::optional<std::size_t> entry_count(const OpContext& op, int i) {
   return count && *count >= 0 && *count <= kFoldLimit ? std::optional<std::size_t>(*count) : std::nullopt;
 }
 
-void set_unknown_rank(OpContext& op, int output) {
-  op.set_output(output, {.element = op.element(0), .shape = std::nullopt});
-}
-
 Dim ceil_log2(const Dim& n) {
   if (const auto value = n.value()) {
     int stages = 0;

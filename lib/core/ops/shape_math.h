@@ -48,9 +48,6 @@ Shape unify_axes(OpContext& op, const Shape& a, const Shape& b, std::string_view
 // The number of entries of a list input; empty if it is unknown, or more than a tensor that is folded has.
 std::optional<std::size_t> entry_count(const OpContext& op, int i);
 
-// Gives an output the first input's element type and an unknown rank.
-void set_unknown_rank(OpContext& op, int output = 0);
-
 // An element of a known value as an integer; empty if it is unknown or not an integer.
 std::optional<Dim> as_dim(const Scalar& scalar);
 std::optional<double> as_real(const Scalar& scalar);

@@ -279,7 +279,7 @@ Shape followed_parts(const OpContext& op, const Dim& whole, const Shape& sizes) 
 }
 
 void infer_split(OpContext& op) {
-  for (int i = 0; i < op.output_count(); ++i) set_unknown_rank(op, i);
+  for (int i = 0; i < op.output_count(); ++i) set_element(op, i, op.element(0));
   if (!op.has_shape(0) || op.output_count() == 0) return;
   const std::size_t axis = axis_of(op, 0);
   Shape shape = op.shape(0);

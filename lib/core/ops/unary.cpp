@@ -18,16 +18,16 @@ OpCost cost_gelu(const OpContext& op) {
   op.fail(cat("approximate is '", approximate, "', expected none or tanh"));
 }
 
-bool is_one(const OpContext& op, std::string_view attribute) { return op.attribute(attribute, 1.0) == 1.0; }
-
-// x·sigmoid(α·x); the product with α counts where it is not 1.
-OpCost cost_swish(const OpContext& op) { return is_one(op, "alpha") ? cost_each<1, 1>(op) : cost_each<2, 1>(op); }
-OpCost cost_swiglu(const OpContext& op) { return is_one(op, "alpha") ? cost_each<2, 1>(op) : cost_each<3, 1>(op); }
-
-// x > 0 ? x : α·(exp(x/α) − 1); the division and the product count where α is not 1.
-OpCost cost_celu(const OpContext& op) { return is_one(op, "alpha") ? cost_each<2, 1, 1>(op) : cost_each<4, 1, 1>(op); }
-// x > 0 ? x : α·(exp(x) − 1)
-OpCost cost_elu(const OpContext& op) { return is_one(op, "alpha") ? cost_each<2, 1, 1>(op) : cost_each<3, 1, 1>(op); }
+// One special function and `Arith` operations, `Scaled` more where α is not 1.
+template <int Arith, int Comparisons, int Scaled>
+OpCost cost_with_alpha(const OpContext& op) {
+  if (op.attribute("alpha", 1.0) == 1.0) return cost_each<Arith, 1, Comparisons>(op);
+  return cost_each<Arith + Scaled, 1, Comparisons>(op);
+}
+constexpr auto kCostSwish = cost_with_alpha<1, 0, 1>;  // x·sigmoid(α·x)
+constexpr auto kCostSwiglu = cost_with_alpha<2, 0, 1>;
+constexpr auto kCostCelu = cost_with_alpha<2, 1, 2>;  // x > 0 ? x : α·(exp(x/α) − 1)
+constexpr auto kCostElu = cost_with_alpha<2, 1, 1>;   // x > 0 ? x : α·(exp(x) − 1)
 
 // Both operands have the same shape: nothing is broadcast.
 void infer_swiglu(OpContext& op) {
@@ -115,11 +115,11 @@ constexpr OpRule kUnaryRules[] = {
     {"Cast",             infer_cast,      cost_move,          fold_cast,            "no arithmetic; read and written at each width", kPointwise.with(Numbers::Same)},
     {"CastLike",         infer_cast_like, cost_move_first,    fold_cast,            "as Cast; the second input only names a type", kPointwise.with(Numbers::Same)},
     {"Ceil",             infer_same,      cost_each<1, 0, 1>, fold_unary<ceil>,     "1 rounding / element", kSteps},
-    {"Celu",             infer_same,      cost_celu,          nullptr,              "1 exp, 1 comparison, 1 sub, and for alpha ≠ 1 a div and a mul / element", kPointwise},
+    {"Celu",             infer_same,      kCostCelu,          nullptr,              "1 exp, 1 comparison, 1 sub, and for alpha ≠ 1 a div and a mul / element", kPointwise},
     {"Clip",             infer_same,      cost_clip,          fold_clip,            "1 comparison for each bound given / element", kPointwise},
     {"Cos",              infer_same,      cost_each<0, 1>,    nullptr,              "1 cos / element", kPointwise},
     {"Cosh",             infer_same,      cost_each<0, 1>,    nullptr,              "1 cosh / element", kPointwise},
-    {"Elu",              infer_same,      cost_elu,           nullptr,              "1 exp, 1 comparison, 1 sub, and for alpha ≠ 1 a mul / element", kPointwise},
+    {"Elu",              infer_same,      kCostElu,           nullptr,              "1 exp, 1 comparison, 1 sub, and for alpha ≠ 1 a mul / element", kPointwise},
     {"Erf",              infer_same,      cost_each<0, 1>,    nullptr,              "1 erf / element", kPointwise},
     {"Exp",              infer_same,      cost_each<0, 1>,    nullptr,              "1 exp / element", kPointwise},
     {"Floor",            infer_same,      cost_each<1, 0, 1>, fold_unary<floor>,    "1 rounding / element", kSteps},
@@ -145,8 +145,8 @@ constexpr OpRule kUnaryRules[] = {
     {"Softplus",         infer_same,      cost_each<1, 2>,    nullptr,              "log(1 + exp(x)): 2 special, 1 add / element", kPointwise},
     {"Softsign",         infer_same,      cost_each<3, 0, 1>, nullptr,              "x / (1 + |x|): 1 sign change, 1 add, 1 div / element", kPointwise},
     {"Sqrt",             infer_same,      cost_each<0, 1>,    fold_unary<square_root>, "1 sqrt / element", kPointwise.reads({WeightUse::Positive})},
-    {"SwiGLU",           infer_swiglu,    cost_swiglu,        nullptr,              "1 sigmoid, 2 mul, and for alpha ≠ 1 another / element", kPointwise},
-    {"Swish",            infer_same,      cost_swish,         nullptr,              "1 sigmoid, 1 mul, and for alpha ≠ 1 another / element", kPointwise},
+    {"SwiGLU",           infer_swiglu,    kCostSwiglu,        nullptr,              "1 sigmoid, 2 mul, and for alpha ≠ 1 another / element", kPointwise},
+    {"Swish",            infer_same,      kCostSwish,         nullptr,              "1 sigmoid, 1 mul, and for alpha ≠ 1 another / element", kPointwise},
     {"Tan",              infer_same,      cost_each<0, 1>,    nullptr,              "1 tan / element", kPointwise},
     {"Tanh",             infer_same,      cost_each<0, 1>,    nullptr,              "1 tanh / element", kPointwise},
     {"ThresholdedRelu",  infer_same,      cost_each<1, 0, 1>, nullptr,              "1 comparison / element", kPointwise},
