@@ -19,8 +19,8 @@ struct Range {
   char32_t first, last;
 };
 
-bool in(const Range* begin, const Range* end, char32_t code_point) {
-  return std::any_of(begin, end,
+bool in(std::span<const Range> ranges, char32_t code_point) {
+  return std::any_of(ranges.begin(), ranges.end(),
                      [&](const Range& range) { return range.first <= code_point && code_point <= range.last; });
 }
 
@@ -40,8 +40,8 @@ constexpr Range kCombining[] = {{0x300, 0x36F}, {0x1AB0, 0x1AFF}, {0x1DC0, 0x1DF
 
 std::size_t columns_of(char32_t code_point) {
   if (code_point < 0x300) return 1;
-  if (in(std::begin(kCombining), std::end(kCombining), code_point)) return 0;
-  return in(std::begin(kWide), std::end(kWide), code_point) ? 2 : 1;
+  if (in(kCombining, code_point)) return 0;
+  return in(kWide, code_point) ? 2 : 1;
 }
 
 constexpr std::array<std::string_view, 17> kPrefixes = {"y", "z", "a", "f", "p", "n", "µ", "m", "",
@@ -130,7 +130,7 @@ void append_utf8(std::string& text, char32_t code_point) {
 
 bool is_unsafe(char32_t code_point) {
   if (code_point >= 0x20 && code_point < 0x7F) return false;
-  return in(std::begin(kUnsafe), std::end(kUnsafe), code_point);
+  return in(kUnsafe, code_point);
 }
 
 // Printable ASCII needs one column per byte and no escapes. Nearly all text is printable ASCII.

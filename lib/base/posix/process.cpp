@@ -100,20 +100,16 @@ bool arrange(const ProcessOptions& options, const std::array<int, 3>& streams, p
   return options.folder.empty() || ::chdir(options.folder.c_str()) == 0;
 }
 
-// The variables of this process. Libraries of macOS do not see `environ`.
-char** variables() {
-#ifdef __APPLE__
-  return *_NSGetEnviron();
-#else
-  return environ;
-#endif
-}
-
 // Built before the fork, since the child must not allocate.
 class Environment {
  public:
   explicit Environment(const std::vector<std::pair<std::string, std::string>>& more) {
-    for (char** entry = variables(); *entry != nullptr; ++entry) {
+#ifdef __APPLE__
+    char** entry = *_NSGetEnviron();  // its libraries do not see `environ`
+#else
+    char** entry = environ;
+#endif
+    for (; *entry != nullptr; ++entry) {
       const std::string_view text = *entry, name = text.substr(0, text.find('='));
       if (std::none_of(more.begin(), more.end(), [&](const auto& set) { return set.first == name; }))
         texts_.emplace_back(text);

@@ -33,8 +33,9 @@ HANDLE handle_of(int descriptor) { return reinterpret_cast<HANDLE>(::_get_osfhan
 
 // Any file or folder, for questions about it.
 Handle asked(const std::string& path) {
-  Handle handle(::CreateFileW(wide(path).c_str(), 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
-                              OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr));
+  Handle handle =
+      windows::file_handle(::CreateFileW(wide(path).c_str(), 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                                         nullptr, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr));
   if (!handle) windows::set_errno();
   return handle;
 }

@@ -94,15 +94,17 @@ StreamEnds make_stream(Stream stream, DWORD standard, const std::string& program
       return ends;
     }
     case Stream::Null:
-      ends.child = Handle(::CreateFileW(L"NUL", GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE,
-                                        &inherited, OPEN_EXISTING, 0, nullptr));
+      ends.child =
+          windows::file_handle(::CreateFileW(L"NUL", GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE,
+                                             &inherited, OPEN_EXISTING, 0, nullptr));
       check(static_cast<bool>(ends.child));
       return ends;
     case Stream::Pipe: {
       const bool is_input = standard == STD_INPUT_HANDLE;
-      Handle& read = is_input ? ends.child : ends.here;
-      Handle& write = is_input ? ends.here : ends.child;
-      check(::CreatePipe(read.place(), write.place(), &inherited, 0) != 0);
+      HANDLE read = nullptr, write = nullptr;
+      check(::CreatePipe(&read, &write, &inherited, 0) != 0);
+      ends.child = Handle(is_input ? read : write);
+      ends.here = Handle(is_input ? write : read);
       check(::SetHandleInformation(ends.here.get(), HANDLE_FLAG_INHERIT, 0) != 0);
       return ends;
     }
@@ -112,7 +114,8 @@ StreamEnds make_stream(Stream stream, DWORD standard, const std::string& program
 
 OpenFile file_of(Handle&& handle, int flags) {
   if (!handle) return {};
-  return OpenFile(::_open_osfhandle(reinterpret_cast<std::intptr_t>(handle.take()), flags | _O_BINARY | _O_NOINHERIT));
+  return OpenFile(
+      ::_open_osfhandle(reinterpret_cast<std::intptr_t>(handle.release()), flags | _O_BINARY | _O_NOINHERIT));
 }
 
 void read_to_end(int descriptor, std::string& into) {

@@ -7,6 +7,7 @@
 
 #include <psapi.h>  // uses types of windows.h
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -17,34 +18,11 @@ std::string utf8(std::wstring_view wide);
 int errno_of(unsigned long error);  // the errno of a value of GetLastError()
 void set_errno();                   // from GetLastError()
 
-// Closed on destruction.
-class Handle {
- public:
-  Handle() = default;
-  explicit Handle(HANDLE handle) : handle_(handle == INVALID_HANDLE_VALUE ? nullptr : handle) {}
-  Handle(Handle&& other) noexcept : handle_(other.take()) {}
-  Handle& operator=(Handle&& other) noexcept {
-    if (this != &other) {
-      close();
-      handle_ = other.take();
-    }
-    return *this;
-  }
-  ~Handle() { close(); }
-  explicit operator bool() const { return handle_ != nullptr; }
-  HANDLE get() const { return handle_; }
-  HANDLE* place() { return &handle_; }
-  HANDLE take() {
-    const HANDLE handle = handle_;
-    handle_ = nullptr;
-    return handle;
-  }
-  void close() {
-    if (handle_ != nullptr) ::CloseHandle(take());
-  }
-
- private:
-  HANDLE handle_ = nullptr;
+struct HandleCloser {
+  void operator()(HANDLE handle) const { ::CloseHandle(handle); }
 };
+using Handle = std::unique_ptr<void, HandleCloser>;
+// Of what CreateFileW() returns; null if it failed.
+inline Handle file_handle(HANDLE file) { return Handle(file == INVALID_HANDLE_VALUE ? nullptr : file); }
 
 }  // namespace pagoda::base::windows

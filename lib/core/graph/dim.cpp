@@ -173,9 +173,9 @@ Dim Dim::Poly::sum_of(Terms terms) {
   return dim;
 }
 
-Dim Dim::Poly::merged(const Dim& a, const Dim& b, Int (*combine)(Int, Int)) {
+Dim Dim::Poly::merged(const Dim& a, const Dim& b) {
   Terms terms;
-  visit_merged(a, b, combine, [&](const FactorList& factors, Int coefficient) {
+  visit_merged(a, b, pagoda::add, [&](const FactorList& factors, Int coefficient) {
     terms.push_back({.coefficient = coefficient, .factors = factors});
   });
   return sum_of(std::move(terms));
@@ -218,7 +218,7 @@ Dim& Dim::add_formula(const Dim& other) {
     Poly::multiply(*this, sum);
     return *this;
   }
-  return *this = Poly::merged(*this, other, add);
+  return *this = Poly::merged(*this, other);
 }
 
 Dim& Dim::subtract_formula(const Dim& other) {
@@ -226,13 +226,9 @@ Dim& Dim::subtract_formula(const Dim& other) {
     set_factor(subtract(factor(), other.factor()));
     return *this;
   }
-  if (std::int64_t difference; poly_ == other.poly_ && is_short_multiple() && other.factor_ != 0 &&
-                               !__builtin_sub_overflow(factor_, other.factor_, &difference)) {
-    factor_ = difference;
-    if (difference == 0) drop();
-    return *this;
-  }
-  return *this = Poly::merged(*this, other, subtract);
+  Dim negated = other;
+  Poly::multiply(negated, -1);
+  return add_formula(negated);
 }
 
 void DimSum::add(const Dim::Monomial& term) {
@@ -431,6 +427,7 @@ const Dim::Atom* Dim::as_atom() const {
 
 // min or max of both operands' operands: drops those known to be dominated by another, sorts the rest by text.
 Dim Dim::extreme(AtomKind kind, const Dim& a, const Dim& b) {
+  if (a.is_constant() && b.is_constant()) return (a.factor() < b.factor()) == (kind == AtomKind::Min) ? a : b;
   const auto beats = [&](const Dim& x, const Dim& y) {
     return kind == AtomKind::Max ? is_at_least(x, y) : is_at_least(y, x);
   };
@@ -457,15 +454,8 @@ Dim Dim::extreme(AtomKind kind, const Dim& a, const Dim& b) {
   return result;
 }
 
-Dim min(const Dim& a, const Dim& b) {
-  if (a.is_constant() && b.is_constant()) return a.factor() < b.factor() ? a : b;
-  return Dim::extreme(Dim::AtomKind::Min, a, b);
-}
-
-Dim max(const Dim& a, const Dim& b) {
-  if (a.is_constant() && b.is_constant()) return a.factor() < b.factor() ? b : a;
-  return Dim::extreme(Dim::AtomKind::Max, a, b);
-}
+Dim min(const Dim& a, const Dim& b) { return Dim::extreme(Dim::AtomKind::Min, a, b); }
+Dim max(const Dim& a, const Dim& b) { return Dim::extreme(Dim::AtomKind::Max, a, b); }
 
 Dim element_count(const Shape& shape) {
   Dim product = 1;

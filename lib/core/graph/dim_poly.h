@@ -49,9 +49,9 @@ struct Dim::Poly {
   Holders holders;
 
   explicit Poly(Terms terms, Int long_factor = 0);
-  static Terms terms_of(const Dim& dim);  // with the factor; none for 0
-  static Dim sum_of(Terms terms);         // in canonical order, no two with the same factors
-  static Dim merged(const Dim& a, const Dim& b, Int (*combine)(Int, Int));  // the sum (add) or difference (subtract)
+  static Terms terms_of(const Dim& dim);          // with the factor; none for 0
+  static Dim sum_of(Terms terms);                 // in canonical order, no two with the same factors
+  static Dim merged(const Dim& a, const Dim& b);  // the sum
   static void multiply(Dim& dim, Int factor);
   static Int factor_of(const Dim& dim) { return dim.factor(); }
   static Dim of(const Atom& only) { return atom(only); }

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "pagoda/base/enum_names.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::inline core {
@@ -34,12 +35,7 @@ constexpr std::array<Format, 11> kFormats = {{
 }};
 // clang-format on
 
-constexpr bool in_order() {
-  for (std::size_t i = 0; i < kFormats.size(); ++i)
-    if (static_cast<std::size_t>(kFormats[i].precision) != i) return false;
-  return true;
-}
-static_assert(in_order(), "kFormats is indexed by Precision");
+static_assert(base::is_indexed_by(&Format::precision, kFormats));
 
 const Format& format(Precision precision) { return kFormats[static_cast<std::size_t>(precision)]; }
 

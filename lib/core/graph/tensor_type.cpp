@@ -4,6 +4,7 @@
 #include <array>
 
 #include "pagoda/base/cat.h"
+#include "pagoda/base/enum_names.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/precision.h"
 
@@ -53,12 +54,7 @@ constexpr std::array kElements = {
 };
 // clang-format on
 
-consteval bool indexed_by_type() {
-  for (std::size_t i = 0; i < kElements.size(); ++i)
-    if (static_cast<std::size_t>(kElements[i].type) != i) return false;
-  return true;
-}
-static_assert(indexed_by_type());
+static_assert(base::is_indexed_by(&ElementRow::type, kElements));
 
 const ElementRow& row(ElementType type) {
   const auto index = static_cast<std::size_t>(type);

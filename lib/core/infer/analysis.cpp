@@ -48,6 +48,17 @@ Bindings completed(const Analysis& analysis, Bindings bindings) {
   return bindings;
 }
 
+template <typename Change>
+Analysis changed(const Analysis& analysis, const Change& change) {
+  Analysis result = analysis;
+  for_each_dim(result, [&](Dim& dim) {
+    if (!dim.is_constant()) dim = change(dim);
+  });
+  for (auto& [name, formula] : result.equalities) formula = change(formula);
+  result.free_dims = free_dims(result.inputs);
+  return result;
+}
+
 }  // namespace
 
 std::string broken_requirement(const Analysis& analysis, const Bindings& bindings) {
@@ -66,25 +77,14 @@ Analysis bind_dims(const Analysis& analysis, const Bindings& given) {
   const Bindings bindings = completed(analysis, given);
   if (const std::string broken = broken_requirement(analysis, bindings); !broken.empty())
     throw Error(broken + "; the model does not work at these sizes, give others");
-  Analysis result = analysis;
-  for_each_dim(result, [&](Dim& dim) {
-    if (!dim.is_constant()) dim = dim.bind(bindings);
-  });
-  for (auto& [name, formula] : result.equalities) formula = formula.bind(bindings);
+  Analysis result = changed(analysis, [&](const Dim& dim) { return dim.bind(bindings); });
   for (const auto& [name, value] : bindings) result.bindings.insert_or_assign(name, value);
-  result.free_dims = free_dims(result.inputs);
   std::erase_if(result.symbols, [&](const Symbol& symbol) { return bindings.contains(symbol.name); });
   return result;
 }
 
 Analysis substitute_dims(const Analysis& analysis, const std::map<std::string, Dim, std::less<>>& replacements) {
-  Analysis result = analysis;
-  for_each_dim(result, [&](Dim& dim) {
-    if (!dim.is_constant()) dim = dim.substitute(replacements);
-  });
-  for (auto& [name, formula] : result.equalities) formula = formula.substitute(replacements);
-  result.free_dims = free_dims(result.inputs);
-  return result;
+  return changed(analysis, [&](const Dim& dim) { return dim.substitute(replacements); });
 }
 
 }  // namespace pagoda::inline core

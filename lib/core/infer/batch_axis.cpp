@@ -26,7 +26,12 @@ class Tracer {
     axes_.resize(graph_.inputs.size());
     for (const Node& node : graph_.nodes) {
       if (!may_be_recurrent(node) || ops::facts_of(node).batch != BatchAxis::Sequence) continue;
-      if (producer_.empty()) find_producers(graph_);
+      if (producer_.empty()) {
+        producer_ = producers_of(graph_);
+        input_.resize(graph_.values.size());
+        is_seen_.resize(graph_.values.size(), false);
+        for (std::size_t i = 0; i < graph_.inputs.size(); ++i) input_[index(graph_.inputs[i])] = i;
+      }
       const Axis axis = node.integer("layout", 0) == 1 ? 0 : 1;
       for (const std::size_t position : kBatched) follow(node.input(position), axis);
     }
@@ -43,13 +48,6 @@ class Tracer {
       return names;
     }();
     return std::find(kNames.begin(), kNames.end(), node.op_type) != kNames.end();
-  }
-
-  void find_producers(const Graph& graph) {
-    producer_ = producers_of(graph);
-    input_.resize(graph.values.size());
-    is_seen_.resize(graph.values.size(), false);
-    for (std::size_t i = 0; i < graph.inputs.size(); ++i) input_[index(graph.inputs[i])] = i;
   }
 
   bool is_stored(ValueId id) const { return id != kAbsent && graph_.is_stored(id); }

@@ -161,17 +161,20 @@ class Binder {
       throw Error(cat(base::field("inputs", names_[index]), ": dim ", axis, " is fixed at ", dim.to_string(),
                       " in the file", asked ? cat(", found ", *asked) : "",
                       "; export the model with this dim dynamic"));
-    std::string name = Dim::identifier(cat(names_[index], ".", axis));
-    while (bound_.input_dims.contains(name)) name += "_";
+    std::string name = unused(Dim::identifier(cat(names_[index], ".", axis)));
     const std::int64_t unit = asked ? std::gcd(*from, *asked) : 1;
     if (asked) bound_.asked.emplace(name, *asked);
-    if (unit > 1) name += cat("_over_", unit);
-    while (bound_.input_dims.contains(name)) name += "_";
+    if (unit > 1) name = unused(cat(name, "_over_", unit));
     dim = unit * symbol_of(name, *from / unit);
     if (!asked) return;
     bound_.units.emplace(name, unit);
     bound_.fixed->asked.emplace(name, *asked / unit);
     bound_.bind_last.emplace(name, *asked / unit);
+  }
+
+  std::string unused(std::string name) const {
+    while (bound_.input_dims.contains(name)) name += "_";
+    return name;
   }
 
   Dim symbol_of(const std::string& name, std::int64_t exported) {
@@ -271,8 +274,7 @@ class Binder {
       bound_.bindings.emplace("batch", batch);  // unchanged, but requested: labels the estimate beside other batches
       return;
     }
-    std::string name = "batch";
-    while (bound_.input_dims.contains(name)) name += "_";
+    const std::string name = unused("batch");
     const Dim symbol = symbol_of(name, *from);
     bound_.fixed->batch = name;
     if (batch > 0) bound_.fixed->asked.emplace(name, batch), bound_.bind_last.emplace(name, batch);

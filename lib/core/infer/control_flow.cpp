@@ -141,13 +141,6 @@ Dim chosen_by(const Dim& truth, const Dim& a, const Dim& b) { return a == b ? a 
 
 }  // namespace
 
-// Applies the equalities that hold in a branch before they are dropped.
-void Walker::resolve(GraphResult& branch) const {
-  for (ValueInfo& output : branch.outputs) resolve(output);
-  for (NodeReport& row : branch.rows)
-    for (const auto count : kCostCounts) row.cost.*count = session_.resolve(row.cost.*count);
-}
-
 // Not by data or the number of a trip: the formulas of those grow long, and say nothing to the user.
 bool Walker::is_of_inputs(const Dim& dim) const {
   const std::vector<std::string> names = dim.symbols();
@@ -214,7 +207,10 @@ void Walker::visit_if(Frame& frame, OpContext::State& state) {
     const auto walk_in_branch = [&](bool is_taken) {
       Session::Branch branch(session_);
       GraphResult of_branch = walk_branch(is_taken);
-      resolve(of_branch);
+      // Applies the equalities that hold in the branch before they are dropped.
+      for (ValueInfo& output : of_branch.outputs) resolve(output);
+      for (NodeReport& row : of_branch.rows)
+        for (const auto count : kCostCounts) row.cost.*count = session_.resolve(row.cost.*count);
       if (branch.has_equalities()) calls_.clear();  // their rows may hold sizes of this branch
       return of_branch;
     };

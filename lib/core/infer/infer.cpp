@@ -39,19 +39,15 @@ class NodeError : public Error {
 
 }  // namespace
 
-std::int64_t Walker::opset_of(std::string_view domain) const {
-  if (call_.function != nullptr)
-    if (const auto version = imported_opset(call_.function->opsets, domain)) return *version;
-  return session_.model.opset(domain);
-}
-
 const Walker::Operator& Walker::operator_of(const Node& node) {
   return operators_.of(node, call_.function, [&] {
     Operator found;
     find_rule(node, found);
     found.function = session_.model.function(node.domain, node.op_type, node.overload);
     found.structure = structure_visit(node);
-    found.opset = opset_of(node.domain);
+    const auto imported =
+        call_.function == nullptr ? std::nullopt : imported_opset(call_.function->opsets, node.domain);
+    found.opset = imported ? *imported : session_.model.opset(node.domain);
     return found;
   });
 }
@@ -72,17 +68,6 @@ void Walker::find_rule(const Node& node, Operator& found) const {
       return;
     }
   found.rule = ops::find_rule(plain_domain(node.domain), node.op_type);
-}
-
-ValueInfo Walker::tensor_info(const Tensor& tensor, GraphId graph, std::int32_t index) const {
-  ValueInfo info;
-  info.type = tensor.type;
-  if (tensor.value) info.stored_value = &*tensor.value;
-  info.unread = tensor.unread;
-  info.constant = true;
-  info.tensor_graph = graph;
-  info.tensor = index;
-  return info;
 }
 
 void Walker::store(GraphId graph, ValueId id, ValueInfo& info) const {
@@ -131,8 +116,15 @@ GraphResult Walker::walk(GraphId id, std::span<const ValueInfo> inputs, const st
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     const Value& value = graph.values[i];
     if (value.initializer >= 0) {
-      frame.values[i] = tensor_info(graph.initializer(value.initializer), id, value.initializer);
-      store(id, static_cast<ValueId>(i), frame.values[i]);
+      const Tensor& tensor = graph.initializer(value.initializer);
+      ValueInfo& info = frame.values[i];
+      info.type = tensor.type;
+      if (tensor.value) info.stored_value = &*tensor.value;
+      info.unread = tensor.unread;
+      info.constant = true;
+      info.tensor_graph = id;
+      info.tensor = value.initializer;
+      store(id, static_cast<ValueId>(i), info);
     } else if (value.outer != kAbsent && outer != nullptr) {
       frame.values[i] = (*outer)[index(value.outer)];
     }
@@ -335,13 +327,6 @@ bool has_weights(const OpContext::State& state) {
 
 }  // namespace
 
-// Adds the cost of a folded node once. Nodes without inputs only create tensors, which is part of loading.
-void Walker::count_at_load(const Frame& frame, const OpRule& rule, OpContext::State& state) {
-  if (state.inputs.empty() || !counted_at_load_.emplace(frame.id, frame.node, frame.scope).second) return;
-  // If the work is unknown, the value is stored all the same.
-  (void)gives_up([&] { at_load_ += cost_of(rule, state); });
-}
-
 namespace {
 
 // Scales and shifts of a norm have the size of its normalised axes.
@@ -455,7 +440,10 @@ void Walker::visit_rule(Frame& frame, const OpRule& rule, OpContext::State& stat
   NodeReport row = row_of(frame, state);
   if (!state.outputs.empty() && state.outputs[0].constant) {
     row.cost.mark = Mark::Folded;
-    count_at_load(frame, rule, state);
+    // Once. Nodes without inputs only create tensors, which is part of loading. If the work is unknown, the value is
+    // stored all the same.
+    if (!state.inputs.empty() && counted_at_load_.emplace(frame.id, frame.node, frame.scope).second)
+      (void)gives_up([&] { at_load_ += cost_of(rule, state); });
   } else if (!state.outputs.empty() && state.outputs[0].host) {
     row.cost.mark = Mark::Host;
   } else {

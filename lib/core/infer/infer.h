@@ -109,7 +109,6 @@ class Walker {
 
   void visit(Frame& frame);
   void resolve(ValueInfo& info) const;
-  void resolve(GraphResult& branch) const;
   void yield_stored(Frame& frame, const OpContext::State& state);
   void visit_rule(Frame& frame, const OpRule& rule, OpContext::State& state);
   void mark_placement(const OpRule& rule, OpContext::State& state) const;
@@ -146,7 +145,6 @@ class Walker {
   // Stores a value of a graph in the type that the precision requires.
   void store(GraphId graph, ValueId id, ValueInfo& info) const;
   void store_outputs(const Frame& frame, OpContext::State& state) const;
-  void count_at_load(const Frame& frame, const OpRule& rule, OpContext::State& state);
   OpCost cost_of(const OpRule& rule, OpContext::State& state) const;
   struct Operator {
     const OpRule* rule = nullptr;            // null: the operator has none
@@ -157,8 +155,6 @@ class Walker {
   };
   const Operator& operator_of(const Node& node);
   void find_rule(const Node& node, Operator& found) const;
-  std::int64_t opset_of(std::string_view domain) const;
-  ValueInfo tensor_info(const Tensor& tensor, GraphId graph, std::int32_t index) const;
   void adopt_declared(const Frame& frame, OpContext::State& state, std::size_t first_symbol);
   NodeReport row_of(const Frame& frame, const OpContext::State& state);
   // Adds the row of a node whose work is in the rows of its bodies.
@@ -194,7 +190,6 @@ class Walker {
   std::size_t walk_limit_;
   std::size_t unroll_budget_;
   std::size_t spliced_rows_ = 0;
-  bool is_first_use(GraphId graph, std::int32_t tensor);
   std::vector<std::vector<bool>> counted_tensors_;  // by graph and tensor
   std::map<std::string, GraphResult> calls_;        // function bodies by signature
   Call call_;                                       // being walked

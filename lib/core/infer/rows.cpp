@@ -32,24 +32,18 @@ bool is_parameter(const TensorType& type, bool in_node) {
          !(in_node && element_count(*type.shape).value().value_or(0) <= Int{kInlineFloatElements});
 }
 
-bool Walker::is_first_use(GraphId graph, std::int32_t tensor) {
-  counted_tensors_.resize(session_.model.graphs.size());
-  std::vector<bool>& counted = counted_tensors_[index(graph)];
-  // Initializers at even places, Constant nodes at odd ones.
-  const std::size_t place =
-      tensor >= 0 ? 2 * static_cast<std::size_t>(tensor) : 2 * static_cast<std::size_t>(~tensor) + 1;
-  if (place >= counted.size()) counted.resize(std::max(place + 1, 2 * counted.size()), false);
-  const bool is_first = !counted[place];
-  counted[place] = true;
-  return is_first;
-}
-
 void Walker::count_parameters(NodeReport& row, const OpContext::State& state) {
+  counted_tensors_.resize(session_.model.graphs.size());
   for (const ValueInfo* input : state.inputs) {
     if (input == nullptr || input->tensor_graph < 0) continue;
     const auto packed = packed_.find({input->tensor_graph, input->tensor});
     if (packed == packed_.end() && !is_parameter(input->type, input->tensor < 0)) continue;
-    if (!is_first_use(input->tensor_graph, input->tensor)) continue;
+    std::vector<bool>& counted = counted_tensors_[index(input->tensor_graph)];
+    // Initializers at even places, Constant nodes at odd ones.
+    const std::size_t place = input->tensor >= 0 ? 2 * index(input->tensor) : 2 * index(~input->tensor) + 1;
+    if (place >= counted.size()) counted.resize(std::max(place + 1, 2 * counted.size()), false);
+    if (counted[place]) continue;
+    counted[place] = true;
     const Dim elements = element_count(*input->type.shape);
     row.params += packed == packed_.end() ? elements : packed->second;
     row.param_bytes += byte_size(elements, stored_element(*input));

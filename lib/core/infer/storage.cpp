@@ -27,10 +27,18 @@ class OperandFinder {
       const Node& node = graph.nodes[i];
       const Function* function = model_.function(node.domain, node.op_type, node.overload);
       if (function != nullptr) {
-        take_arguments(node, function->body, found);
+        visit(function->body);
+        const std::vector<ValueId>& arguments = model_.graph(function->body).inputs;
+        for (std::size_t k = 0; k < node.inputs.size() && k < arguments.size(); ++k)
+          if (operands_[index(function->body)][index(arguments[k])]) mark(node.inputs[k], found);
         continue;
       }
-      for (const GraphId body : node.bodies()) take_captured(body, found);
+      for (const GraphId body : node.bodies()) {
+        visit(body);
+        const std::vector<Value>& values = model_.graph(body).values;
+        for (std::size_t v = 0; v < values.size(); ++v)
+          if (operands_[index(body)][v]) mark(values[v].outer, found);
+      }
       const OpFacts facts = ops::facts_of(node);
       const ValueId output = node.output(0);
       const bool passes_on = moves_elements(facts.kind) && output != kAbsent && found[index(output)];
@@ -50,20 +58,6 @@ class OperandFinder {
 
   static bool moves_elements(OpKind kind) {
     return kind == OpKind::View || kind == OpKind::Transpose || kind == OpKind::Layout || kind == OpKind::Expand;
-  }
-
-  void take_arguments(const Node& call, GraphId body, std::vector<bool>& found) {
-    visit(body);
-    const Graph& graph = model_.graph(body);
-    for (std::size_t i = 0; i < call.inputs.size() && i < graph.inputs.size(); ++i)
-      if (operands_[index(body)][index(graph.inputs[i])]) mark(call.inputs[i], found);
-  }
-
-  void take_captured(GraphId body, std::vector<bool>& found) {
-    visit(body);
-    const Graph& graph = model_.graph(body);
-    for (std::size_t v = 0; v < graph.values.size(); ++v)
-      if (operands_[index(body)][v]) mark(graph.values[v].outer, found);
   }
 
   const Model& model_;

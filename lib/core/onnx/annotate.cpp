@@ -12,7 +12,6 @@
 #include "onnx/file_kind.h"
 #include "onnx/node_path.h"
 #include "onnx/rewrite.h"
-#include "onnx/skeleton.h"
 #include "onnx/write.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/core/model.h"

@@ -109,12 +109,24 @@ class GraphBuilder {
     names_.reserve(graph_.values.capacity());
     graph_.initializers = std::move(parts.tensors);
     std::move(parts.sparse.begin(), parts.sparse.end(), std::back_inserter(graph_.initializers));
-    for (std::size_t i = 0; i < graph_.initializers.size(); ++i) define_initializer(i);
+    for (std::size_t i = 0; i < graph_.initializers.size(); ++i) {
+      const Tensor& tensor = graph_.initializers[i];
+      const ValueId id = define(tensor.name, "an input or initializer", tensor.name);
+      value(id).declared = tensor.type;
+      value(id).initializer = static_cast<std::int32_t>(i);
+    }
     for (const StoredValue& input : parts.inputs) add_input(input.name);
     define_outputs(parts.nodes, depth);
     for (const auto* values : typed) declare(*values);
-    add_nodes(parts.nodes, depth);
-    for (const StoredValue& output : parts.outputs) add_output(output.name);
+    graph_.nodes.reserve(parts.nodes.count);
+    reads_.reserve(parts.nodes.count);
+    parts.nodes.for_each(file_, depth, [&](Range body) { add_node(body, depth + 1); });
+    for (const StoredValue& output : parts.outputs) {
+      const ValueId id = find(output.name);
+      if (id == kAbsent)
+        throw Error(cat("output ", quoted_name(output.name), " of ", where(), " is produced by no node", kExportAgain));
+      graph_.outputs.push_back(id);
+    }
     sort_topologically(graph_, reads_);
     loader_.model.graphs[index(id_)] = std::move(graph_);
     return id_;
@@ -141,13 +153,6 @@ class GraphBuilder {
     graph_.values.emplace_back().name = std::move(name);
     names_.add(key, id);
     return id;
-  }
-
-  void define_initializer(std::size_t place) {
-    const Tensor& tensor = graph_.initializers[place];
-    const ValueId id = define(tensor.name, "an input or initializer", tensor.name);
-    value(id).declared = tensor.type;
-    value(id).initializer = static_cast<std::int32_t>(place);
   }
 
   void add_input(std::string_view name) {
@@ -218,12 +223,6 @@ class GraphBuilder {
     return id;
   }
 
-  void add_nodes(const StoredNodes& nodes, int depth) {
-    graph_.nodes.reserve(nodes.count);
-    reads_.reserve(nodes.count);
-    nodes.for_each(file_, depth, [&](Range body) { add_node(body, depth + 1); });
-  }
-
   void add_node(Range body, int depth) {
     Node& node = graph_.nodes.emplace_back();
     RecordedScope scope;
@@ -270,13 +269,6 @@ class GraphBuilder {
     if (!node.outputs.empty()) last_written_ = node.outputs.front();
     input_names_ = std::move(inputs);
     attributes_ = std::move(attributes);
-  }
-
-  void add_output(std::string_view name) {
-    const ValueId id = find(name);
-    if (id == kAbsent)
-      throw Error(cat("output ", quoted_name(name), " of ", where(), " is produced by no node", kExportAgain));
-    graph_.outputs.push_back(id);
   }
 
   Loader& loader_;

@@ -128,7 +128,8 @@ TensorType DimNames::resolve(const StoredType& type, std::string_view value) {
     else if (!is_placeholder(dim.name))
       result.shape->push_back(named(dim.name));
     else
-      result.shape->push_back(unnamed(value, axis));
+      result.shape->push_back(
+          Dim::symbol(unused(cat(Dim::identifier(value.substr(0, kLongestSymbol)), "_dim_", axis))));
   }
   return result;
 }
@@ -167,10 +168,6 @@ std::optional<Dim> DimNames::as_written(std::string_view name) {
   if (!formula || (formula->is_constant() && *formula->value() < 0)) return std::nullopt;
   for (const std::string& symbol : formula->symbols()) taken_.try_emplace(symbol, 1);
   return formula;
-}
-
-Dim DimNames::unnamed(std::string_view value, std::size_t axis) {
-  return Dim::symbol(unused(Dim::identifier(value.substr(0, kLongestSymbol)) + "_dim_" + std::to_string(axis)));
 }
 
 std::string DimNames::unused(std::string identifier) {

@@ -49,7 +49,6 @@ class DimNames {
   Dim named(std::string_view name);
   bool is_difference(std::string_view name) const;
   std::optional<Dim> as_written(std::string_view name);
-  Dim unnamed(std::string_view value, std::size_t axis);
   std::string unused(std::string identifier);
 
   std::unordered_map<std::string, std::uint64_t> taken_;  // symbols → the number last appended to them

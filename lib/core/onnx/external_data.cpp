@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <system_error>
 
-#include "onnx/skeleton.h"
 #include "onnx/wire.h"
 #include "pagoda/base/cat.h"
 

@@ -3,12 +3,16 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pagoda/base/open_file.h"
 #include "pagoda/core/graph.h"
 
 namespace pagoda::inline core::wire {
+
+// The location with which a skeleton refers to data inside its original file. No file has this name.
+inline constexpr std::string_view kInModel = "<in the model>";
 
 class ExternalData {
  public:

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "onnx/file_kind.h"
-#include "onnx/skeleton.h"
 #include "onnx/small_float.h"
 #include "onnx/stored_tensor.h"
 #include "onnx/write.h"

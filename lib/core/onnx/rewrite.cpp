@@ -3,6 +3,7 @@
 #include "onnx/rewrite.h"
 
 #include <algorithm>
+#include <array>
 
 #include "onnx/node_path.h"
 #include "pagoda/base/cat.h"
@@ -79,11 +80,12 @@ class Rewrite {
   }
 
   // The first text of each field number.
-  std::vector<std::string_view> texts(Range body, int depth, std::span<const std::uint32_t> numbers) {
-    std::vector<std::string_view> found(numbers.size());
+  template <std::size_t N>
+  std::array<std::string_view, N> texts(Range body, int depth, const std::uint32_t (&numbers)[N]) {
+    std::array<std::string_view, N> found;
     Reader reader(file_, body, depth);
     while (const std::optional<Field> field = reader.next())
-      for (std::size_t i = 0; i < numbers.size(); ++i)
+      for (std::size_t i = 0; i < N; ++i)
         if (field->number == numbers[i] && field->type == Type::Bytes && found[i].empty())
           found[i] = file_.text(field->payload);
     return found;
@@ -92,16 +94,13 @@ class Rewrite {
   // Extends the path by a message, for its contents.
   void enter(Message kind, Range body, int depth) {
     if (kind == Message::Function) {
-      constexpr std::uint32_t kNumbers[] = {kFunctionDomain, kFunctionName, kFunctionOverload};
-      const auto found = texts(body, depth, kNumbers);
+      const auto found = texts(body, depth, {kFunctionDomain, kFunctionName, kFunctionOverload});
       path_ = function_path(found[0], found[1], found[2]);
     } else if (kind == Message::Node) {
-      constexpr std::uint32_t kNumbers[] = {kNodeOutput, kNodeName};
-      const auto found = texts(body, depth, kNumbers);
+      const auto found = texts(body, depth, {kNodeOutput, kNodeName});
       path_ = node_path(path_, found[0], found[1]);
     } else if (kind == Message::Attribute) {
-      constexpr std::uint32_t kNumbers[] = {kAttributeName};
-      path_ = attribute_path(path_, texts(body, depth, kNumbers)[0]);
+      path_ = attribute_path(path_, texts(body, depth, {kAttributeName})[0]);
     } else if (kind == Message::Training) {
       path_ = extended(path_, 't', "");  // its graphs are not the model's
     }

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "onnx/load.h"
-#include "onnx/skeleton.h"
 #include "onnx/small_float.h"
 #include "pagoda/base/cat.h"
 

@@ -38,5 +38,13 @@ class EnumNames {
   std::array<std::string_view, kSize> names_;
 };
 
+// Whether the rows of a table are in the order of the enumerators in `key`, from the first one on.
+template <typename Row, std::size_t N, typename Enum>
+constexpr bool is_indexed_by(Enum Row::*key, const std::array<Row, N>& rows) {
+  for (std::size_t i = 0; i < N; ++i)
+    if (static_cast<std::size_t>(rows[i].*key) != i) return false;
+  return true;
+}
+
 }  // namespace pagoda::base
 #pragma GCC visibility pop

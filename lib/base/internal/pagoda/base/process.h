@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/open_file.h"
 
@@ -49,14 +48,15 @@ struct ProcessEnd {
 // "exited with 3", "was ended by signal 11", "did not end within its time".
 inline std::string to_string(const ProcessEnd& end) {
   if (end.is_late) return "did not end within its time";
-  return end.signal ? cat("was ended by signal ", *end.signal) : cat("exited with ", end.code.value_or(-1));
+  if (end.signal) return "was ended by signal " + std::to_string(*end.signal);
+  return "exited with " + std::to_string(end.code.value_or(-1));
 }
 
 // The program cannot be started.
 class CannotStart : public Error {
  public:
   CannotStart(const std::string& program, int number)
-      : Error(cat(program, ": cannot be started: ", std::strerror(number))), error(number) {}
+      : Error(program + ": cannot be started: " + std::strerror(number)), error(number) {}
   int error;  // errno: ENOENT, EACCES …
 };
 
