@@ -1,6 +1,5 @@
 // TypeProto → TensorType.
-#include "onnx/declared_type.h"
-
+#include "onnx/load.h"
 #include "onnx/stored_tensor.h"
 #include "pagoda/base/cat.h"
 

@@ -15,17 +15,6 @@ namespace pagoda::inline core {
 namespace wire {
 namespace {
 
-void build_functions(Loader& loader, const std::vector<Range>& bodies) {
-  std::set<std::tuple<std::string, std::string, std::string>> names;
-  for (const Range body : bodies) {
-    build_function(loader, body, 1);
-    const Function& built = loader.model.functions.back();
-    if (!names.emplace(built.domain, built.name, built.overload).second)
-      throw Error(cat("function ", quoted_name(built.name), " of domain ", quoted_name(built.domain),
-                      " is defined twice, expected once; the file is damaged, export it again"));
-  }
-}
-
 // Reads the file as a ModelProto.
 Model build_model(File& file, const ExternalData& external) {
   if (file.size() == 0) throw Error("the file is empty, expected an ONNX model; export or download it again");
@@ -58,7 +47,14 @@ Model build_model(File& file, const ExternalData& external) {
         describe_kind(file.window({0, file.size()})));
   build_graph(loader, nullptr, *graph, 1);
   model.graph_name = model.main().name;
-  build_functions(loader, functions);
+  std::set<std::tuple<std::string, std::string, std::string>> names;
+  for (const Range body : functions) {
+    build_function(loader, body, 1);
+    const Function& built = model.functions.back();
+    if (!names.emplace(built.domain, built.name, built.overload).second)
+      throw Error(cat("function ", quoted_name(built.name), " of domain ", quoted_name(built.domain),
+                      " is defined twice, expected once; the file is damaged, export it again"));
+  }
   model.renamed_dims = loader.dims.renamed();
   return std::move(model);
 }

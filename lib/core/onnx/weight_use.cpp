@@ -91,7 +91,14 @@ class UseFinder {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId id = node.inputs[i];
       if (id == kAbsent || origins[index(id)].tensor == nullptr) continue;
-      add(node, facts, static_cast<int>(i), origins);
+      const Origin& origin = origins[index(id)];
+      WeightUse& use = uses_[{origin.tensor->extent.location, origin.tensor->extent.offset}];
+      if (use.use != Use::Unknown) continue;
+      const int input = static_cast<int>(i);
+      use.use = facts.weight(i);
+      if (use.use == Use::Weight) use.deviation = unit_deviation(fan_in(node, facts, input, origin));
+      if (use.use == Use::Unknown) use.deviation = unit_deviation(guessed_fan_in(*origin.tensor->type.shape));
+      if (use.use == Use::QuantScale) use.deviation = scale_deviation(node, input, origins);
     }
     if (node.outputs.empty() || node.outputs[0] == kAbsent) return;
     Origin& output = origins[index(node.outputs[0])];
@@ -101,16 +108,6 @@ class UseFinder {
       const Origin& input = origins[index(node.inputs[0])];
       output = {input.tensor, input.is_rearranged || facts.numbers == Numbers::Rearranged};
     }
-  }
-
-  void add(const Node& node, const OpFacts& facts, int input, const std::vector<Origin>& origins) {
-    const Origin& origin = origins[index(node.input(index(input)))];
-    WeightUse& use = uses_[{origin.tensor->extent.location, origin.tensor->extent.offset}];
-    if (use.use != Use::Unknown) return;
-    use.use = facts.weight(index(input));
-    if (use.use == Use::Weight) use.deviation = unit_deviation(fan_in(node, facts, input, origin));
-    if (use.use == Use::Unknown) use.deviation = unit_deviation(guessed_fan_in(*origin.tensor->type.shape));
-    if (use.use == Use::QuantScale) use.deviation = scale_deviation(node, input, origins);
   }
 
   // The scale that gives quantised numbers, which are uniform over their range, the deviation of weights.
