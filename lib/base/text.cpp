@@ -89,15 +89,6 @@ std::vector<std::size_t> fit(const Grid& grid, std::size_t width) {
   return widths;
 }
 
-void append_cell(std::string& line, std::string_view text, std::size_t width, bool is_number, bool is_last) {
-  const std::string shown = elide(text, width);
-  const std::size_t padding = width - std::min(width, display_width(shown));
-  if (is_number) line.append(padding, ' ');
-  line += shown;
-  if (!is_number && !is_last) line.append(padding, ' ');
-  if (!is_last) line += "  ";
-}
-
 }  // namespace
 
 char32_t next_code_point(std::string_view text, std::size_t& position) {
@@ -261,8 +252,13 @@ std::string aligned(const Grid& grid, std::size_t width) {
     if (widths[c] != 0) last = c;
   std::string text;
   const auto add_line = [&](const auto& cell) {
-    for (std::size_t c = 0; c < widths.size(); ++c)
-      if (widths[c] != 0) append_cell(text, cell(c), widths[c], grid.columns[c].is_number, c == last);
+    for (std::size_t c = 0; c < widths.size(); ++c) {
+      if (widths[c] == 0) continue;
+      const std::string shown = elide(cell(c), widths[c]);
+      const std::string padding(widths[c] - std::min(widths[c], display_width(shown)), ' ');
+      text += grid.columns[c].is_number ? padding + shown : shown;
+      if (c != last) text += grid.columns[c].is_number ? "  " : padding + "  ";
+    }
     while (!text.empty() && text.back() == ' ') text.pop_back();
     text += '\n';
   };

@@ -1,6 +1,7 @@
 // Element types as one table: ONNX's number, name, width, precision.
 #include "pagoda/core/tensor_type.h"
 
+#include <algorithm>
 #include <array>
 
 #include "pagoda/base/cat.h"
@@ -81,26 +82,14 @@ Dim byte_size(const Dim& elements, ElementType type) {
 }
 
 std::string to_string(const TensorType& type) {
+  constexpr base::EnumNames<Container::SparseTensor> kOpenings("", "sequence(", "optional(", "optional(sequence(",
+                                                               "map(", "sequence(map(", "sparse(");
+  const std::string_view opening = kOpenings[type.container];
+  const bool has_key = opening.ends_with("map(") && type.key != ElementType::Undefined;
+  const std::string key = has_key ? cat(to_string(type.key), ",") : "";
   const std::string sizes = type.shape ? base::joined(*type.shape, ",", &Dim::to_string) : "?";
-  const std::string text = cat(to_string(type.element), "[", sizes, "]");
-  const std::string key = type.key == ElementType::Undefined ? "" : cat(to_string(type.key), ",");
-  switch (type.container) {
-    case Container::Tensor:
-      return text;
-    case Container::Sequence:
-      return cat("sequence(", text, ")");
-    case Container::Optional:
-      return cat("optional(", text, ")");
-    case Container::OptionalSequence:
-      return cat("optional(sequence(", text, "))");
-    case Container::Map:
-      return cat("map(", key, text, ")");
-    case Container::SequenceOfMaps:
-      return cat("sequence(map(", key, text, "))");
-    case Container::SparseTensor:
-      return cat("sparse(", text, ")");
-  }
-  return text;
+  const auto closings = static_cast<std::size_t>(std::count(opening.begin(), opening.end(), '('));
+  return cat(opening, key, to_string(type.element), "[", sizes, "]", std::string(closings, ')'));
 }
 
 }  // namespace pagoda::inline core

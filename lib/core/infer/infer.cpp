@@ -102,7 +102,8 @@ OpCost Walker::cost_of(const OpRule& rule, OpContext::State& state) const {
     }
   for (ValueInfo& output : stored.outputs) output.type = stored_type(output);
   OpCost cost = counted(stored);
-  if (!multiplies_operands(state.facts) && cost.precision == storage_.operands) cost.precision = storage_.floats;
+  const bool is_product = multiplies_first_two(state.facts.form) || state.facts.kind == OpKind::Attention;
+  if (!is_product && cost.precision == storage_.operands) cost.precision = storage_.floats;
   return cost;
 }
 

@@ -66,10 +66,6 @@ class OperandFinder {
 
 }  // namespace
 
-bool multiplies_operands(const OpFacts& facts) {
-  return multiplies_first_two(facts.form) || facts.kind == OpKind::Attention;
-}
-
 bool is_replaced(ElementType type) {
   return type == ElementType::Float16 || type == ElementType::Bfloat16 || type == ElementType::Float32 ||
          type == ElementType::Float64;

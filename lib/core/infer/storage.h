@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "pagoda/core/graph.h"
-#include "pagoda/core/op_facts.h"
 #include "pagoda/core/precision.h"
 #include "pagoda/core/tensor_type.h"
 
@@ -21,10 +20,8 @@ struct FloatStorage {
 };
 FloatStorage storage_of(std::optional<Precision> precision);
 
-// Whether the operator computes in its operands' type, however narrow: a product of two operands, or attention.
-bool multiplies_operands(const OpFacts& facts);
-// By graph and ValueId: whether such an operator multiplies the value, directly or in a different layout, or stores it
-// in the cache that it multiplies. Empty lists where `storage` has no type for operands.
+// By graph and ValueId: whether a product of two operands or attention multiplies the value, directly or in a different
+// layout, or stores it in the cache that it multiplies. Empty lists where `storage` has no type for operands.
 std::vector<std::vector<bool>> product_operands(const Model& model, const FloatStorage& storage);
 
 }  // namespace pagoda::inline core
