@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "pagoda/base/cat.h"
@@ -21,10 +20,8 @@ constexpr bool kHasDrives = false;
 #endif
 constexpr std::string_view kSeparators = kHasDrives ? "/\\" : "/";
 
-std::string reason(int code) { return std::strerror(code); }
-
 [[noreturn]] void cannot_write(const std::string& path, int code) {
-  throw Error(cat("cannot write ", printable(path), ": ", reason(code)));
+  throw Error(cat("cannot write ", printable(path), ": ", error_text(code)));
 }
 
 // The destination of a file.
@@ -74,13 +71,13 @@ bool is_absolute_path(std::string_view path) {
 std::string read_file(const std::string& path, std::string_view expected, std::size_t limit) {
   const auto stop = [&](std::string_view what) { fail(printable(path), cat(what, "; expected ", expected)); };
   const OpenFile file = OpenFile::any(path);
-  if (!file) stop("cannot be opened: " + reason(errno));
+  if (!file) stop("cannot be opened: " + error_text(errno));
   std::string text;
   if (const auto found = file.state(); found && found->kind == FileKind::Regular)
     text.reserve(std::min(static_cast<std::size_t>(found->bytes), limit) + 1);
   for (std::array<char, 1 << 16> part{};;) {
     const auto length = file.read(part);
-    if (!length) stop("cannot be read: " + reason(errno));
+    if (!length) stop("cannot be read: " + error_text(errno));
     if (*length == 0) return text;
     text.append(part.data(), *length);
     if (text.size() > limit) stop(cat("over ", limit >> 20, " MiB"));
@@ -128,8 +125,8 @@ void check_writable(const std::string& path) {
 TemporaryFolder::TemporaryFolder(std::string_view purpose)
     : path_(make_unique_folder((std::filesystem::temp_directory_path() / (std::string(purpose) + "-")).string())) {
   if (path_.empty())
-    throw Error(cat("no folder can be made in ", std::filesystem::temp_directory_path().string(), ": ", reason(errno),
-                    "; set TMPDIR to one that can be written"));
+    throw Error(cat("no folder can be made in ", std::filesystem::temp_directory_path().string(), ": ",
+                    error_text(errno), "; set TMPDIR to one that can be written"));
 }
 
 TemporaryFolder::~TemporaryFolder() {

@@ -150,16 +150,6 @@ void expect_sizes_carried(const Model& model, const AnalyzeOptions& options, con
       refuse(bound, symbol.node, "what becomes of one of its sizes is unknown (" + symbol.cause + ")");
 }
 
-// Throws Error for negative sizes: windows that do not fit an image too small for the model.
-void expect_sizes(const Analysis& analysis, const Model& model, const BoundInputs& bound) {
-  for (const NodeReport& row : analysis.nodes)
-    for (const OutputInfo& output : row.outputs)
-      if (output.type.shape)
-        for (const Dim& dim : *output.type.shape)
-          if (dim.is_constant() && *dim.value() < 0)
-            refuse_sizes(bound, name_of(model, row), "a size of " + dim.to_string());
-}
-
 // By value: the walk's facts of each value take more memory than the rest of the analysis.
 void keep_values(std::vector<ValueInfo> values, Analysis& analysis) {
   analysis.types.reserve(values.size());
@@ -247,7 +237,13 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options, const std::v
   for (const auto& [symbol, unit] : bound.units) bound_last.bindings.erase(symbol);
   bound_last.bindings.insert(bound.asked.begin(), bound.asked.end());
   if (is_other_size(bound)) {
-    expect_sizes(bound_last, model, bound);
+    // Negative sizes: windows that do not fit an image too small for the model.
+    for (const NodeReport& row : bound_last.nodes)
+      for (const OutputInfo& output : row.outputs)
+        if (output.type.shape)
+          for (const Dim& dim : *output.type.shape)
+            if (dim.is_constant() && *dim.value() < 0)
+              refuse_sizes(bound, name_of(model, row), "a size of " + dim.to_string());
     // Sizes that are equal only as numbers may let a node reuse another tensor's memory.
     count_memory(model, bound_last);
   }

@@ -1,6 +1,7 @@
 #include "windows/windows.h"
 
 #include <cerrno>
+#include <utility>
 
 // A DLL exports every name that is not hidden, this one of the C library among them, which each program has of its own.
 asm(".section .drectve,\"yn\"\n\t.ascii \" -exclude-symbols:atexit\"\n\t.text");
@@ -23,36 +24,17 @@ std::string utf8(std::wstring_view wide) {
 }
 
 int errno_of(unsigned long error) {
-  switch (error) {
-    case ERROR_FILE_NOT_FOUND:
-    case ERROR_PATH_NOT_FOUND:
-    case ERROR_INVALID_NAME:
-    case ERROR_BAD_PATHNAME:
-    case ERROR_INVALID_DRIVE:
-      return ENOENT;
-    case ERROR_ACCESS_DENIED:
-    case ERROR_SHARING_VIOLATION:
-    case ERROR_LOCK_VIOLATION:
-      return EACCES;
-    case ERROR_FILE_EXISTS:
-    case ERROR_ALREADY_EXISTS:
-      return EEXIST;
-    case ERROR_BAD_EXE_FORMAT:
-      return ENOEXEC;
-    case ERROR_DIRECTORY:
-      return ENOTDIR;
-    case ERROR_DISK_FULL:
-    case ERROR_HANDLE_DISK_FULL:
-      return ENOSPC;
-    case ERROR_NOT_ENOUGH_MEMORY:
-    case ERROR_OUTOFMEMORY:
-    case ERROR_COMMITMENT_LIMIT:
-      return ENOMEM;
-    case ERROR_INVALID_PARAMETER:
-      return EINVAL;
-    default:
-      return EIO;
-  }
+  constexpr std::pair<unsigned long, int> kErrors[] = {
+      {ERROR_FILE_NOT_FOUND, ENOENT},    {ERROR_PATH_NOT_FOUND, ENOENT},   {ERROR_INVALID_NAME, ENOENT},
+      {ERROR_BAD_PATHNAME, ENOENT},      {ERROR_INVALID_DRIVE, ENOENT},    {ERROR_ACCESS_DENIED, EACCES},
+      {ERROR_SHARING_VIOLATION, EACCES}, {ERROR_LOCK_VIOLATION, EACCES},   {ERROR_FILE_EXISTS, EEXIST},
+      {ERROR_ALREADY_EXISTS, EEXIST},    {ERROR_BAD_EXE_FORMAT, ENOEXEC},  {ERROR_DIRECTORY, ENOTDIR},
+      {ERROR_DISK_FULL, ENOSPC},         {ERROR_HANDLE_DISK_FULL, ENOSPC}, {ERROR_NOT_ENOUGH_MEMORY, ENOMEM},
+      {ERROR_OUTOFMEMORY, ENOMEM},       {ERROR_COMMITMENT_LIMIT, ENOMEM}, {ERROR_INVALID_PARAMETER, EINVAL},
+  };
+  for (const auto& [known, number] : kErrors)
+    if (known == error) return number;
+  return EIO;
 }
 
 void set_errno() { errno = errno_of(::GetLastError()); }

@@ -96,12 +96,6 @@ bool same_content(const std::string& a, const std::string& b) {
   return true;
 }
 
-void copy_file(const std::string& from, const std::string& to) {
-  const MappedFile file(from);
-  OutputFile output(to, from);
-  write_edited(file, {}, output);
-}
-
 // Copies the external data files that the model at `path` names to the folder of `output`.
 void bring_data(const std::string& path, const std::string& output, const std::set<std::string, std::less<>>& locations,
                 Annotated& result) {
@@ -130,7 +124,9 @@ void bring_data(const std::string& path, const std::string& output, const std::s
                   "; expected a folder without such a file, or with a copy");
     }
     if (const fs::path parent = fs::path(target).parent_path(); !parent.empty()) fs::create_directories(parent, error);
-    copy_file(source, target);
+    const MappedFile data(source);
+    OutputFile copy(target, source);
+    write_edited(data, {}, copy);
     result.copied.push_back(location);
   }
 }

@@ -3,17 +3,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
 #include "onnx/wire.h"
 #include "pagoda/base/cat.h"
 
 namespace pagoda::inline core::wire {
-namespace {
-
-std::string reason(int error) { return std::generic_category().message(error); }
-
-}  // namespace
 
 std::vector<std::string> folders_of(const std::string& path) {
   const std::string real = base::resolved_path(path);
@@ -39,11 +33,11 @@ const std::string& ExternalData::open(const std::string& location) const {
   if (location.empty()) return problem_ = "its external data name no file";
   if (base::is_absolute_path(location) || location.find('\0') != std::string::npos)
     return problem_ = subject + " is not a path relative to the model's folder";
-  problem_ = subject + " cannot be opened: " + reason(ENOENT);
+  problem_ = subject + " cannot be opened: " + base::error_text(ENOENT);
   for (const std::string& root : folders_) {
     const std::string path = base::resolved_path(root + location);
     if (path.empty()) {
-      if (errno != ENOENT) problem_ = subject + " cannot be opened: " + reason(errno);
+      if (errno != ENOENT) problem_ = subject + " cannot be opened: " + base::error_text(errno);
       continue;
     }
     if (std::none_of(folders_.begin(), folders_.end(),
@@ -65,7 +59,8 @@ const std::string& ExternalData::open(const std::string& location) const {
       problem_.clear();
       return problem_;
     }
-    problem_ = error != 0 ? subject + " cannot be opened: " + reason(error) : subject + " is not a regular file";
+    problem_ =
+        error != 0 ? subject + " cannot be opened: " + base::error_text(error) : subject + " is not a regular file";
     file_.close();
   }
   return problem_;
@@ -81,7 +76,7 @@ ExternalData::Bytes ExternalData::read(const Extent& extent, std::uint64_t bytes
     if (!got || *got == 0)
       return {{},
               cat("its external file ", quoted_name(extent.location),
-                  got ? " ends before the data" : cat(" cannot be read: ", reason(errno)))};
+                  got ? " ends before the data" : cat(" cannot be read: ", base::error_text(errno)))};
     done += *got;
   }
   return result;

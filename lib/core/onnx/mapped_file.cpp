@@ -2,17 +2,15 @@
 #include "onnx/regular_file.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/core/model.h"
 
 namespace pagoda::inline core {
 namespace {
 
-[[noreturn]] void fail(const std::string& path, const std::string& what) { throw Error(path + ": " + what); }
-
-std::string reason() { return std::generic_category().message(errno); }
+using base::error_text;
+using base::fail;
 
 void require_regular(const std::string& path, base::FileKind kind) {
   if (kind == base::FileKind::Folder) fail(path, "is a folder, expected an ONNX file; name the .onnx file in it");
@@ -24,13 +22,13 @@ void require_regular(const std::string& path, base::FileKind kind) {
 
 RegularFile::RegularFile(const std::string& path) : path_(path) {
   const auto found = base::file_state(path);
-  if (!found) fail(path, "cannot be opened: " + reason() + "; check the path");
+  if (!found) fail(path, "cannot be opened: " + error_text() + "; check the path");
   // Before opening: opening a pipe or device may block or have side effects.
   require_regular(path, found->kind);
   file_ = base::OpenFile::regular(path);
-  if (!file_) fail(path, "cannot be opened: " + reason() + "; check its permissions");
+  if (!file_) fail(path, "cannot be opened: " + error_text() + "; check its permissions");
   const auto opened = file_.state();
-  if (!opened) fail(path, "cannot be read: " + reason());
+  if (!opened) fail(path, "cannot be read: " + error_text());
   require_regular(path, opened->kind);
   size_ = opened->bytes;
 }
@@ -45,7 +43,7 @@ bool RegularFile::can_be_mapped() const {
 void RegularFile::read(std::uint64_t offset, std::span<char> bytes) const {
   while (!bytes.empty()) {
     const auto got = file_.read_at(offset, bytes);
-    if (!got) fail(path_, "cannot be read: " + reason());
+    if (!got) fail(path_, "cannot be read: " + error_text());
     if (*got == 0) fail(path_, "has become shorter while it was read");
     offset += *got;
     bytes = bytes.subspan(*got);
@@ -57,7 +55,7 @@ MappedFile::MappedFile(const std::string& path) {
   size_ = static_cast<std::size_t>(file.size());
   if (size_ == 0) return;
   data_ = file.map(size_);
-  if (data_ == nullptr) fail(path, "cannot be mapped: " + reason());
+  if (data_ == nullptr) fail(path, "cannot be mapped: " + error_text());
   // The walk jumps from header to header: read-ahead would fetch weights.
   base::expect_order(bytes(), base::PageOrder::Random);
 }

@@ -2,7 +2,6 @@
 #include "onnx/write.h"
 
 #include <cerrno>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -50,8 +49,7 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::fail() const {
-  throw Error(path_ + ": cannot be written: " + std::generic_category().message(errno) +
-              "; check the folder and its free space");
+  throw Error(path_ + ": cannot be written: " + base::error_text() + "; check the folder and its free space");
 }
 
 void OutputFile::write(std::string_view bytes) {

@@ -5,6 +5,7 @@
 //   if (!file) throw Error("model.onnx cannot be opened");
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -12,10 +13,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #pragma GCC visibility push(default)
 namespace pagoda::base {
+
+// "No such file or directory".
+inline std::string error_text(int error = errno) { return std::generic_category().message(error); }
 
 enum class FileKind : std::uint8_t {
   Regular,

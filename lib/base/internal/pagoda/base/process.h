@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -56,7 +55,7 @@ inline std::string to_string(const ProcessEnd& end) {
 class CannotStart : public Error {
  public:
   CannotStart(const std::string& program, int number)
-      : Error(program + ": cannot be started: " + std::strerror(number)), error(number) {}
+      : Error(program + ": cannot be started: " + error_text(number)), error(number) {}
   int error;  // errno: ENOENT, EACCES …
 };
 
