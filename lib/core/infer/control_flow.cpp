@@ -139,15 +139,15 @@ std::optional<bool> is_usual(const Dim& truth) {
 // `a` where `truth` is 1, `b` where it is 0.
 Dim chosen_by(const Dim& truth, const Dim& a, const Dim& b) { return a == b ? a : b + truth * (a - b); }
 
-}  // namespace
-
-// Not by data or the number of a trip: the formulas of those grow long, and say nothing to the user.
-bool Walker::is_of_inputs(const Dim& dim) const {
+// Whether the inputs' sizes decide it. Formulas of data or of a trip's number grow long, and say nothing to the user.
+bool is_of_inputs(const Dim& dim, const Session& session) {
   const std::vector<std::string> names = dim.symbols();
   return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
-    return session_.input_dims.contains(name) || (session_.fixed && session_.fixed->exported.contains(name));
+    return session.input_dims.contains(name) || (session.fixed && session.fixed->exported.contains(name));
   });
 }
+
+}  // namespace
 
 // Both branches of a condition on the inputs' sizes, each weighted with the formula of its truth: the totals hold at
 // all sizes. The branches' work becomes one row.
@@ -202,7 +202,7 @@ void Walker::visit_if(Frame& frame, OpContext::State& state) {
   GraphResult result;
   if (chosen) {
     result = walk_branch(*chosen);
-  } else if (const Dim* truth = known_integer(condition); truth != nullptr && is_of_inputs(*truth)) {
+  } else if (const Dim* truth = known_integer(condition); truth != nullptr && is_of_inputs(*truth, session_)) {
     const Dim taken = *truth;  // the value may be resolved in the branches
     const auto walk_in_branch = [&](bool is_taken) {
       Session::Branch branch(session_);
@@ -465,9 +465,8 @@ void Walker::visit_call(Frame& frame, const Function& function, OpContext::State
     splice(frame, state, found->second.rows, 1);
   }
   const GraphResult& body = found->second;
-  for (std::size_t i = 0; i < state.outputs.size() && i < body.outputs.size(); ++i) {
+  for (std::size_t i = 0; i < state.outputs.size() && i < body.outputs.size(); ++i)
     set_output(state, i, body.outputs[i]);
-  }
 }
 
 }  // namespace pagoda::inline core

@@ -123,7 +123,6 @@ class Walker {
   // Sets the outputs of a node with a body, and adds the node's row and those of the body.
   void finish(Frame& frame, OpContext::State& state, std::span<ValueInfo> outputs, std::vector<NodeReport> rows,
               const Dim& times);
-  bool is_of_inputs(const Dim& dim) const;
   void weigh_branches(Frame& frame, OpContext::State& state, const Dim& truth, GraphResult taken, GraphResult other);
   void visit_loop(Frame& frame, OpContext::State& state);
   // Walks a loop trip by trip, where every trip's condition is known. Keeps the result if it leaves fewer open sizes

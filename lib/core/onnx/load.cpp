@@ -1,4 +1,4 @@
-// load_model: map → walk → graphs.
+// load_model: opens a regular file with care and maps it → walk → graphs.
 #include "onnx/load.h"
 
 #include <algorithm>
@@ -6,9 +6,9 @@
 #include <tuple>
 
 #include "onnx/file_kind.h"
-#include "onnx/regular_file.h"
 #include "onnx/write.h"
 #include "pagoda/base/cat.h"
+#include "pagoda/base/open_file.h"
 #include "pagoda/core/model.h"
 
 namespace pagoda::inline core {
@@ -85,6 +85,82 @@ Opset read_opset(File& file, Range body, int depth) {
 }
 
 }  // namespace wire
+
+namespace {
+
+using base::error_text;
+using base::fail;
+
+// A regular file, open for reading.
+class RegularFile {
+ public:
+  // Throws Error unless it is a readable regular file.
+  explicit RegularFile(const std::string& path) : path_(path) {
+    const auto found = base::file_state(path);
+    if (!found) fail(path, "cannot be opened: " + error_text() + "; check the path");
+    // Before opening: opening a pipe or device may block or have side effects.
+    require_regular(found->kind);
+    file_ = base::OpenFile::regular(path);
+    if (!file_) fail(path, "cannot be opened: " + error_text() + "; check its permissions");
+    const auto opened = file_.state();
+    if (!opened) fail(path, "cannot be read: " + error_text());
+    require_regular(opened->kind);
+    size_ = opened->bytes;
+  }
+
+  std::uint64_t size() const { return size_; }
+  // False where the system cannot map files, as in a browser.
+  bool can_be_mapped() const {
+    if (size_ == 0) return true;
+    const std::byte* first = map(1);
+    if (first != nullptr) base::unmap(first, 1);
+    return first != nullptr;
+  }
+  // Its pages, read-only; null where they cannot be mapped, with errno set. It outlives the object.
+  const std::byte* map(std::size_t bytes) const { return file_.map(bytes); }
+  // Fills `bytes`, starting at `offset`. Throws Error when it cannot, or when the file has become shorter.
+  void read(std::uint64_t offset, std::span<char> bytes) const {
+    while (!bytes.empty()) {
+      const auto got = file_.read_at(offset, bytes);
+      if (!got) fail(path_, "cannot be read: " + error_text());
+      if (*got == 0) fail(path_, "has become shorter while it was read");
+      offset += *got;
+      bytes = bytes.subspan(*got);
+    }
+  }
+
+ private:
+  void require_regular(base::FileKind kind) const {
+    if (kind == base::FileKind::Folder) fail(path_, "is a folder, expected an ONNX file; name the .onnx file in it");
+    if (kind == base::FileKind::Other)
+      fail(path_, "is a pipe or device, expected an ONNX file; save it to a regular file first");
+  }
+
+  std::string path_;
+  base::OpenFile file_;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace
+
+MappedFile::MappedFile(const std::string& path) {
+  const RegularFile file(path);
+  size_ = static_cast<std::size_t>(file.size());
+  if (size_ == 0) return;
+  data_ = file.map(size_);
+  if (data_ == nullptr) fail(path, "cannot be mapped: " + error_text());
+  // The walk jumps from header to header: read-ahead would fetch weights.
+  base::expect_order(bytes(), base::PageOrder::Random);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) base::unmap(data_, size_);
+}
+
+void MappedFile::release(std::size_t begin, std::size_t end) const {
+  end = std::min(end, size_);
+  if (begin < end) base::release_pages(data_ + begin, data_ + end);
+}
 
 Model parse_model(std::span<const std::byte> bytes, const std::string& path, const std::string& directory) {
   return wire::load(wire::File(bytes), path, wire::ExternalData({directory}));
