@@ -1,5 +1,5 @@
 // Lowers a graph to the kernels of ONNX Runtime, version 1.31, at its highest level of optimisation, on its CPU
-// provider or another: which nodes become one kernel. Its fusions and reorders (ort_layouts.cpp) follow the optimised
+// provider or another: which nodes become one kernel. Its fusions and reorders (ort_graph.cpp) follow the optimised
 // graphs and profiles of models/skeletons.
 #include <algorithm>
 #include <set>
