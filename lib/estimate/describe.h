@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pagoda/core/conventions.h"
@@ -28,7 +29,7 @@ struct GroupRun {
 
 struct Findings {
   Analysis analysis;
-  EstimateDocument estimate = {};                         // the parts that describe() does not make
+  EstimateDocument estimate = {};                        // the parts that describe() does not make
   std::optional<PagodaCounts> published = std::nullopt;  // for Convention::Pagoda: replaces flops, param_bytes, bytes
   std::optional<Traffic> traffic = std::nullopt;         // replaces the bytes in the totals; empty: unfused
   std::optional<GroupRun> group = std::nullopt;          // set for several devices: the roofline is then the group's
@@ -55,6 +56,7 @@ std::optional<Traffic> traffic_of(const Model& model, const EstimateRequest& req
 // Size of the last-level cache, shared by the whole device. Throws Error if it is not known.
 std::int64_t cache_bytes(const DeviceSpec& device);
 
+bool is_swept(const EstimateRequest& request, std::string_view dim);
 // Adds a warning before the diagnostics of the analysis, so that many of those cannot hide it.
 void warn(Analysis& analysis, std::string message);
 
@@ -62,11 +64,11 @@ void warn(Analysis& analysis, std::string message);
 bool predicts(const EstimateRequest& request);
 // The engine of such a request.
 const Engine& engine_of(const EstimateRequest& request);
-// The time of a run under that engine, on the request's device, whose roofline is in `findings`. Empty without an engine,
-// and if it does not predict the model. Adds warnings to the analysis. `is_rewritten`: `model` is the quantised form of
-// the file.
+// The time of a run under that engine, on the request's device, whose roofline is in `findings`. Empty without an
+// engine, and if it does not predict the model. Adds warnings to the analysis. `is_rewritten`: `model` is the quantised
+// form of the file.
 std::optional<EstimatePrediction> prediction_of(const Model& model, const EstimateRequest& request, Findings& findings,
-                                        bool is_rewritten = false);
+                                                bool is_rewritten = false);
 // Whether the request names no engine, or one that predicts products of this precision.
 bool engine_runs(const EstimateRequest& request, Precision precision);
 // Why the engine does not predict the request's precisions or training; empty if it does.

@@ -21,25 +21,14 @@ std::optional<Precision> main_precision(const EstimateRoofline& roofline) {
   return most == work.end() ? std::nullopt : std::optional(most->first);
 }
 
-struct Run {
-  std::optional<double> flops, bytes, seconds;
-};
-
-// The run, or the training step if there is one.
-Run run_of(const EstimateDocument& estimate) {
-  const TotalWork work = total_work(estimate);
-  const auto& training = estimate.training;
-  return {.flops = work.flops,
-          .bytes = work.bytes,
-          .seconds = !training        ? std::optional(estimate.roofline->totals.seconds)
-                     : training->time ? std::optional(training->time->seconds)
-                                      : std::nullopt};
+// Uses the roofline's time, not the time of W and Q as one kernel, since rows run one after another.
+std::optional<double> joules_at(const EnergyModel& model, const TotalWork& work, const std::optional<double>& seconds) {
+  if (!work.flops || !work.bytes || !seconds || !(*seconds > 0)) return std::nullopt;
+  return joules(model, *work.flops, *work.bytes, *seconds);
 }
 
-// Uses the roofline's time, not the time of W and Q as one kernel, since rows run one after another.
-std::optional<double> joules_at(const EnergyModel& model, const Run& run) {
-  if (!run.flops || !run.bytes || !run.seconds || !(*run.seconds > 0)) return std::nullopt;
-  return joules(model, *run.flops, *run.bytes, *run.seconds);
+std::optional<double> seconds_of(const std::optional<RooflineTotals>& time) {
+  return time ? std::optional(time->seconds) : std::nullopt;
 }
 
 }  // namespace
@@ -60,12 +49,13 @@ std::string add_energy(const DeviceSpec& device, EstimateDocument& estimate) {
   if (estimate.sweep) {
     estimate.sweep->has_joules = true;
     for (EstimatePoint& point : estimate.sweep->points)
-      point.joules = joules_at(*model, {.flops = real(point.counts.flops),
-                                        .bytes = real(point.counts.bytes),
-                                        .seconds = point.time ? std::optional(point.time->seconds) : std::nullopt});
+      point.joules = joules_at(*model, {real(point.counts.flops), real(point.counts.bytes)}, seconds_of(point.time));
   }
-  const Run run = run_of(estimate);
-  const std::optional<double> joules = joules_at(*model, run);
+  // Of the run, or of the training step if there is one.
+  const TotalWork work = total_work(estimate);
+  const std::optional<double> seconds =
+      estimate.training ? seconds_of(estimate.training->time) : roofline.totals.seconds;
+  const std::optional<double> joules = joules_at(*model, work, seconds);
   if (!joules) return {};
   const std::optional<double> items = real(roofline.items);
   roofline.energy =
@@ -74,17 +64,17 @@ std::string add_energy(const DeviceSpec& device, EstimateDocument& estimate) {
                      .joules_per_byte = model->joules_per_byte,
                      .constant_watts = model->constant_watts,
                      .joules = *joules,
-                     .work_joules = model->joules_per_flop * *run.flops,
-                     .traffic_joules = model->joules_per_byte * *run.bytes,
-                     .constant_joules = model->constant_watts * *run.seconds,
-                     .flops_per_joule = *run.flops / *joules,
+                     .work_joules = model->joules_per_flop * *work.flops,
+                     .traffic_joules = model->joules_per_byte * *work.bytes,
+                     .constant_joules = model->constant_watts * *seconds,
+                     .flops_per_joule = *work.flops / *joules,
                      .joules_per_item = items && *items > 0 ? std::optional(*joules / *items) : std::nullopt,
                      .time_balance = time_balance(*model),
                      .energy_balance = energy_balance(*model),
                      .race_to_idle = race_to_halt(*model)};
   if (!roofline.predicted) return {};
   EstimatePrediction& predicted = *roofline.predicted;
-  predicted.joules = joules_at(*model, {.flops = run.flops, .bytes = run.bytes, .seconds = predicted.seconds});
+  predicted.joules = joules_at(*model, work, predicted.seconds);
   if (predicted.joules && items && *items > 0) predicted.joules_per_item = *predicted.joules / *items;
   return {};
 }

@@ -56,11 +56,6 @@ std::vector<Symbol> without(const std::vector<Symbol>& symbols, const std::vecto
   return rest;
 }
 
-const std::vector<std::string>& swept_symbols(const EstimateDocument& estimate) {
-  static const std::vector<std::string> kNone;
-  return estimate.sweep ? estimate.sweep->symbols : kNone;
-}
-
 }  // namespace
 
 std::string impossible_size(const Analysis& analysis, const std::vector<std::string>& swept) {
@@ -76,12 +71,12 @@ std::string impossible_size(const EstimateDocument& estimate) {
 std::vector<std::string> free_dims(const EstimateDocument& estimate) {
   std::vector<std::string> names;
   for (const auto& [name, size] : estimate.bindings)
-    if (!size && !holds(swept_symbols(estimate), name)) names.push_back(name);
+    if (!size && !(estimate.sweep && holds(estimate.sweep->symbols, name))) names.push_back(name);
   return names;
 }
 
 std::vector<Symbol> unset_symbols(const EstimateDocument& estimate) {
-  return without(estimate.symbols, swept_symbols(estimate));
+  return estimate.sweep ? without(estimate.symbols, estimate.sweep->symbols) : estimate.symbols;
 }
 
 }  // namespace pagoda::estimate

@@ -12,11 +12,6 @@
 namespace pagoda::estimate {
 namespace {
 
-bool is_swept(const EstimateRequest& request, std::string_view dim) {
-  return std::any_of(request.sweep.begin(), request.sweep.end(),
-                     [&](const SweepAxis& axis) { return axis.dim == dim; });
-}
-
 // Replaces "past" and "tokens" by the dims that contain them.
 std::vector<SweepAxis> axes_of(const EstimateRequest& request, const std::optional<PhaseSizes>& sizes) {
   std::vector<SweepAxis> axes = request.sweep;
@@ -80,8 +75,10 @@ EstimatePhase phase_of(const Model& model, const EstimateRequest& request, const
   phase.phase = request.phase->phase;
   phase.tokens = sizes.tokens.evaluate({});
   phase.cache_bytes_per_token = cache.bytes_per_token.evaluate({});
-  if (request.phase->tokens) phase.sequence_tokens = *request.phase->tokens;
-  else if (phase.phase == Phase::Decode) phase.sequence_tokens = 1;
+  if (request.phase->tokens)
+    phase.sequence_tokens = *request.phase->tokens;
+  else if (phase.phase == Phase::Decode)
+    phase.sequence_tokens = 1;
   phase.speculated = speculated(request);
   return phase;
 }
@@ -143,10 +140,10 @@ void warn_of_device(const DeviceSpec& device, Findings& findings) {
 void add_times(const Model& model, const Model& file_model, const EstimateRequest& request,
                const RooflineOptions& options, Findings& findings) {
   const Analysis& analysis = findings.analysis;
-  EstimateRoofline& bound = findings.estimate.roofline.emplace(roofline_of(
-      request, findings.group     ? findings.group->bound
-               : findings.traffic ? roofline(analysis, *findings.traffic, *request.device, options)
-                                  : roofline(analysis, *request.device, options)));
+  EstimateRoofline& bound = findings.estimate.roofline.emplace(
+      roofline_of(request, findings.group     ? findings.group->bound
+                           : findings.traffic ? roofline(analysis, *findings.traffic, *request.device, options)
+                                              : roofline(analysis, *request.device, options)));
   warn_of_device(*request.device, findings);
   bound.predicted = prediction_of(model, request, findings);
   if (request.decode_device) bound.handover = handover_of(model, file_model, request, analysis);
@@ -273,6 +270,11 @@ std::optional<Traffic> traffic_of(const Model& model, const EstimateRequest& req
       break;
   }
   return traffic(model, analysis, {.model = TrafficModel::Resident, .l2_bytes = cache_bytes(*request.device)});
+}
+
+bool is_swept(const EstimateRequest& request, std::string_view dim) {
+  return std::any_of(request.sweep.begin(), request.sweep.end(),
+                     [&](const SweepAxis& axis) { return axis.dim == dim; });
 }
 
 void warn(Analysis& analysis, std::string message) {

@@ -29,9 +29,7 @@ double most_parts(const EstimateRequest& request, const Sized& sized) {
 
 EstimateRequest of_one_group(const EstimateRequest& request) {
   if (!request.parallel || request.parallel->expert == 1) return request;
-  const bool is_swept = std::any_of(request.sweep.begin(), request.sweep.end(),
-                                    [](const SweepAxis& axis) { return axis.dim == "batch"; });
-  if (is_swept) return request;  // each point has its own batch
+  if (is_swept(request, "batch")) return request;  // each point has its own batch
   EstimateRequest one = request;
   const std::int64_t groups = request.parallel->expert;
   if (request.sizes.batch < groups || request.sizes.batch % groups != 0)
@@ -45,9 +43,8 @@ EstimateRequest of_one_group(const EstimateRequest& request) {
 GroupShare share_of_group(const Model& model, const EstimateRequest& request, const Sized& sized) {
   const ParallelOptions& devices = *request.parallel;
   const EstimateRequest one = of_one_group(request);
-  GroupShare part{.share = devices.expert > 1
-                               ? share_of_device(model, estimate::sized(model, one).analysis, devices)
-                               : share_of_device(model, sized.analysis, devices),
+  GroupShare part{.share = devices.expert > 1 ? share_of_device(model, estimate::sized(model, one).analysis, devices)
+                                              : share_of_device(model, sized.analysis, devices),
                   .moved = {}};
   part.moved = traffic_of(model, request, part.share.analysis);
   return part;

@@ -101,8 +101,6 @@ std::string idle_price(const EstimateRequest& request) {
 std::string contradiction(const EstimateRequest& request, const Refinements& given) {
   const bool is_sweep = !request.sweep.empty(), is_training = request.training.has_value();
   const bool is_published = request.count == Convention::Pagoda, is_unfused = request.traffic == TrafficModel::Unfused;
-  const bool sweeps_batch = std::any_of(request.sweep.begin(), request.sweep.end(),
-                                        [](const SweepAxis& axis) { return axis.dim == "batch"; });
   const std::pair<bool, std::string> rules[] = {
       {given.speculate && given.tokens, "`speculate` sets the tokens of a step; it does not go with `tokens`"},
       {is_training && !is_unfused,
@@ -110,7 +108,7 @@ std::string contradiction(const EstimateRequest& request, const Refinements& giv
       {is_training && request.training->recompute == Recompute::Segments && request.training->segment_starts.empty(),
        "`recompute=segments` needs the nodes that begin a segment (TrainingOptions::segment_starts); `recompute=sqrt` "
        "finds its own"},
-      {sweeps_batch && request.sizes.batch > 0,
+      {is_swept(request, "batch") && request.sizes.batch > 0,
        "`sweep=batch` varies what `batch` sets to one size; give one of the two"},
       {is_published && !is_unfused, "`count=pagoda` has traffic rules of its own; it does not go with `traffic`"},
       {is_published && !request.custom_operators.empty(),
