@@ -1,5 +1,4 @@
-// Alternatives to a request: whether it fits and the largest sizes that do, faster options, and other devices,
-// precisions and traffic models.
+// Whether a request fits and the largest sizes that do, faster options, and other devices, precisions and traffic.
 #include <algorithm>
 #include <array>
 #include <map>

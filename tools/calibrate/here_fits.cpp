@@ -21,8 +21,7 @@ documents::Measured profile_of(const documents::Result& result, const std::strin
   return {};
 }
 
-// For each run and kernel class, the profiled time (including the profiler's overhead) and the predicted time, also by
-// a fit without the run's family.
+// By run and kernel class: profiled time with the profiler's overhead, predicted time, and that without the family.
 std::string by_class(const lab::CpuFit& fit, const std::vector<lab::TimedCpuRun>& runs) {
   std::string text = base::csv_line(
       {"run", "class", "profiled_kernels", "profiled_seconds", "kernels", "predicted_seconds", "unseen_seconds"});

@@ -61,8 +61,7 @@ struct Judged {
   std::vector<std::optional<Factors>> interval;  // in seconds
 };
 
-// Reads the CSV and analyzes its models. Leaves out rows of models that are not completely modelled, and says so on
-// standard error. Throws Error.
+// Reads the CSV and analyzes its models; names on standard error the rows that it leaves out. Throws Error.
 Loaded load(const std::string& path);
 
 // Errors, intervals and ranks, as lines of text.

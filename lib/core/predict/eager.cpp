@@ -78,8 +78,7 @@ constexpr EagerEngine kEagerEngines[] = {
     {"onnxruntime-cuda", Precision::Tf32, Precision::Tf32, false, true, true},
 };
 
-// Lowers a row without a rule to its counted work and bytes; under autocast bytes are halved if the row computes in
-// float32.
+// Lowers a row without a rule to its counted work and bytes; autocast halves the bytes of float32.
 void lower_counted(EagerState& state, const Graph* graph, const NodeReport& row) {
   const bool is_halved = row.cost.precision == ElementType::Float32 && state.product_type() == ElementType::Float16;
   KernelLaunch kernel{.kind = KernelClass::Other};

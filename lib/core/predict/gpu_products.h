@@ -1,5 +1,4 @@
-// Convolutions and other products on a GPU: their classes, as far as cuDNN has kernels for them, and their blocks of
-// output.
+// Convolutions and other products on a GPU: their classes, as far as cuDNN has kernels for them, and their blocks.
 #pragma once
 
 #include <algorithm>

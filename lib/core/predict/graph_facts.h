@@ -1,5 +1,4 @@
-// Facts of a graph that its lowerings to kernels need: sizes and types as numbers, who writes and reads each value,
-// which values are constant.
+// What lowerings need of a graph: sizes and types as numbers, who writes and reads a value, which are constant.
 #pragma once
 
 #include <algorithm>
@@ -122,8 +121,7 @@ class Links : public Tensors {
     return writer(value) >= 0 && writing(value)->op_type == op;
   }
   bool is_output(ValueId value) const { return outputs_.contains(value); }
-  // The only node that reads the value; -1 or null if there are none or several, or the value is an output of the
-  // model.
+  // The only node that reads the value; -1 or null if there is not one, or the value is an output of the model.
   std::int32_t only_reader_id(ValueId value) const {
     return value == kAbsent || is_output(value) || readers(value).size() != 1 ? -1 : readers(value).front();
   }

@@ -160,8 +160,7 @@ void OrtLoading::find_repeats() {
   }
 }
 
-// The node that writes a value, which no other node reads, through a node that changes nothing; -1 if it is of another
-// type.
+// The node of this type that writes a value for one reader, before a node that changes nothing; -1: there is none.
 std::int32_t OrtLoading::writer(ValueId value, std::string_view op) const {
   const Node* idle = links_.writing(value);
   if (idle != nullptr && links_.only_reader(value) != nullptr)

@@ -1,5 +1,4 @@
-// What ONNX Runtime's optimisations find in a graph (classes of kernels, nodes that run on load, integers, layouts),
-// and its execution providers.
+// What ONNX Runtime's optimisations find in a graph, and its execution providers.
 #pragma once
 
 #include <algorithm>

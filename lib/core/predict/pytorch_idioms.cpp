@@ -57,8 +57,7 @@ class Finder : Links {
   ValueId output(std::int32_t id) const { return node(id).output(0); }
   bool is_free(std::int32_t id) const { return id >= 0 && idioms_[index(id)].call == Call::Own; }
   bool is(std::int32_t id, std::string_view op) const { return is_free(id) && node(id).op_type == op; }
-  // Steps of a pattern: an operand of a node, and the free node with one of these operators that writes a value. Of a
-  // step that failed (-1, kAbsent), the next fails, too.
+  // Steps of a pattern: an operand, and the free node that writes a value. A failed step (kAbsent, -1) fails the next.
   ValueId operand(std::int32_t id, std::size_t place) const { return id < 0 ? kAbsent : node(id).input(place); }
   std::int32_t from(ValueId value, std::initializer_list<std::string_view> ops) const {
     const std::int32_t id = writer(value);
@@ -89,8 +88,7 @@ class Finder : Links {
     }
   }
 
-  // The tensor that is scaled by a constant scalar to give `value`; kAbsent if there is none, or if several nodes read
-  // `value`.
+  // The tensor that a constant scalar scales to `value`; kAbsent if there is none, or several nodes read `value`.
   ValueId scaled_tensor(ValueId value) const {
     const std::int32_t scale = writer(value);
     if ((!is(scale, "Mul") && !is(scale, "Div")) || only_reader_id(value) < 0) return kAbsent;

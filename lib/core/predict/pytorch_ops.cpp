@@ -44,8 +44,7 @@ Tile result_of(const EagerState& state, ValueId value, ElementType type) {
   return tile;
 }
 
-// Sets the node's result to what `lower` makes of its first operand and of its declared sizes, in the operand's type.
-// False if either is not known, or `lower` returns false.
+// Sets the result to what `lower` makes of the first operand and the declared sizes; false if it cannot.
 template <typename Function>
 bool lower_first(EagerState& state, const Node& node, const Function& lower) {
   const Tile input = state.tile(node.inputs[0]);

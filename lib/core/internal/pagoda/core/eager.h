@@ -106,8 +106,7 @@ struct EagerKernels {
 // A way to run operators one by one.
 struct EagerEngine {
   std::string_view id = "pytorch-amp";
-  // Float16 by autocast; or as the file has it, without casts: Float32, or Tf32 on tensor units where the device has
-  // them.
+  // Float16 by autocast; or without casts Float32, or Tf32 on tensor units where the device has them.
   Precision products = Precision::Float16, convolutions = products;
   bool on_cpu = false;     // oneDNN adds the bias within a convolution
   bool optimizes = false;  // rewrites the graph before it runs: ONNX Runtime's CUDA provider
@@ -206,8 +205,7 @@ KernelTerms kernel_terms(const KernelLaunch& kernel, const KernelRates& rates, c
 //   run + Σ_{i ≤ k} host_i + Σ_{i ≥ k} device_i ,
 // where host_i is the cost of a call, unless the kernel is inside one, and that of its launch.
 
-// The kind of call that launches a kernel, which is the place of its cost in kHostCosts. A view costs as much as any
-// call.
+// The kind of call that launches a kernel: the place of its cost in kHostCosts. A view costs as much as any call.
 enum class HostPart : std::uint8_t { OnHost = 1, View, Kernel, Product, Convolution };
 bool has_kernel(HostPart part);
 HostPart host_part(const KernelLaunch& kernel);
@@ -224,8 +222,7 @@ struct LaunchQueue {
 // `device`: seconds of each kernel on the device. Nodes without a kernel have none there.
 LaunchQueue launch_queue(std::span<const KernelLaunch> kernels, std::span<const double> device, const HostCosts& host);
 
-// The time that each kernel adds to the run. Where the calibration states no costs of the host, it is
-// kernel_seconds().
+// The time that each kernel adds to the run: its kernel_seconds() without costs of the host.
 std::vector<double> added_seconds(std::span<const KernelLaunch> kernels, const KernelRates& rates,
                                   const EagerCoefficients& coefficients);
 

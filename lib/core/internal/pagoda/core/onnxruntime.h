@@ -138,8 +138,7 @@ struct CpuClassCoefficients {
 struct CpuMachine {
   double launch_seconds = 0;
   double memory_bytes_per_second = 0, cache_bytes = 0;
-  // Of activations, from the processor that wrote them to the one that reads or overwrites them; 0: hidden in the rates
-  // of the classes.
+  // Of activations from the processor that wrote them to the next one; 0: hidden in the rates of the classes.
   double handoff_bytes_per_second = 0;
   double cache_speed = 1;  // of cached bytes, as a factor of the classes' rates
 };
