@@ -31,6 +31,8 @@ std::optional<CalibrateArguments> parse_calibrate(int argc, char** argv);
 std::vector<std::string> engines_here();  // that --here measures, by id
 
 // Each returns the exit code, and throws Error.
+// Fits a calibration to a table of runs, or holds one against them.
+int calibrate_runs(const CalibrateArguments& arguments);
 // --here: measures this machine's ceilings and an engine on it, and fits a calibration to them.
 int calibrate_here(const CalibrateArguments& arguments);
 // --energy: fits and reports the energy cost of work, traffic and time.

@@ -1,4 +1,4 @@
-// Measured runs of models, and how well they are predicted.
+// Tables of measured runs.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,6 @@
 
 #include "pagoda/base/csv_reader.h"
 #include "pagoda/base/number.h"
-#include "pagoda/lab/fit.h"
 
 namespace pagoda::tools {
 
@@ -38,36 +37,5 @@ class RunTable {
   std::map<std::string, std::size_t> columns_;
   std::vector<std::string> fields_;
 };
-
-struct Row {
-  std::string model, family, device;
-  bool channels_last = false;
-  std::int64_t batch = 0;
-  double seconds = 0;
-};
-
-struct Bounds {
-  double floor = 0, fused = 0;  // s
-};
-
-struct Loaded {
-  std::vector<lab::TimedRun> runs;
-  std::vector<Row> rows;
-  std::vector<Bounds> bounds;
-};
-
-struct Judged {
-  std::vector<double> predicted;
-  std::vector<std::optional<Factors>> interval;  // in seconds
-};
-
-// Reads the CSV and analyzes its models; names on standard error the rows that it leaves out. Throws Error.
-Loaded load(const std::string& path);
-
-// Errors, intervals and ranks, as lines of text.
-std::string report(const Loaded& loaded, const Judged& judged);
-
-// Measured time, predicted time and bound of every run, as CSV.
-std::string residuals(const Loaded& loaded, const Judged& judged);
 
 }  // namespace pagoda::tools
