@@ -97,8 +97,7 @@ EstimateParallel parallel_part(const Model& model, const EstimateRequest& reques
 // Sets whether the model fits the request's device and, if requested, which changes would lower the time bound.
 void add_fit_and_advice(const Model& model, const Model& file_model, const EstimateRequest& request,
                         Findings& findings);
-// Time bounds and predictions for the other devices, precisions and traffic models of EstimateRequest. Adds each new
-// warning of the predictions to `warnings`.
+// Time bounds and predictions of the request's other devices, precisions and traffic; adds new warnings to `warnings`.
 std::vector<EstimateVariant> variants_of(const Model& model, const Model& file_model, const EstimateRequest& request,
                                          std::vector<Diagnostic>& warnings);
 // The model in a different phase, with its branch taken.
@@ -106,8 +105,7 @@ Model model_in_phase(const Model& file_model, const PhaseOptions& phase);
 // Adds the energy of the run, and of each point of a sweep, if the device has energy constants. Returns a note on
 // missing constants; empty if none is missing, or the device has none at all.
 std::string add_energy(const DeviceSpec& device, EstimateDocument& estimate);
-// Adds the measured runs at the sizes of the estimate or of its sweep. Returns a warning about them, or nothing.
-// Throws Error if the file contains no such run.
+// Adds the runs measured at the sizes of the estimate or its sweep. Returns a warning or nothing. Throws Error if none.
 std::string add_measured(const Measured& measured, EstimateDocument& estimate);
 
 // Names of the batch dim in model files; the first one found is used.

@@ -17,8 +17,7 @@ bool is_impossible(const Dim& dim) {
   }
 }
 
-// Searches the rows of an analysis or an estimate. Sizes with a symbol that is neither free nor data-dependent are
-// skipped: the symbol is swept.
+// Searches rows of an analysis or an estimate. Skips sizes with a swept symbol: neither free nor data-dependent.
 template <typename Row>
 std::string find_impossible(const std::vector<Row>& rows, const std::vector<std::string>& free,
                             const std::vector<Symbol>& symbols) {

@@ -26,8 +26,7 @@ std::optional<Precision> products_of(const Engine& engine, const DeviceSpec& dev
   return found == engine.products.end() ? engine.products.back() : *found;
 }
 
-// Explains a prediction that is shorter than the bound beside it, and names the fields of the request that give a bound
-// of the same work. Empty for a longer prediction.
+// Explains a prediction below its bound, and names fields of the request that bound the same work; else empty.
 std::string shorter_than_bound(double seconds, const Model& model, const EstimateRequest& request,
                                const Findings& findings) {
   const double bound = findings.estimate.roofline->totals.seconds;

@@ -132,8 +132,7 @@ std::string OrtLoading::operand_text(ValueId value) const {
   return ' ' + std::to_string(value);
 }
 
-// common_subexpression_elimination.cc: operators with equal attributes and operands run once. Stored operands are equal
-// if they hold the same single number.
+// common_subexpression_elimination.cc: equal operators run once. Stored operands are equal if both are one same number.
 void OrtLoading::find_repeats() {
   std::map<ValueId, ValueId> first;  // by value: the earlier one that equals it
   std::map<std::string, std::int32_t> seen;

@@ -107,8 +107,7 @@ class OrtIntegers {
   const std::vector<const NodeReport*>& rows_;
 };
 
-// The kernels of one graph so far, in order, with the layouts of the values that they write, and the reorders and
-// transposes between them.
+// The kernels of one graph so far, the layouts of the values that they write, and the reorders between them.
 class OrtLayouts : public Links {
  public:
   using Order = std::vector<std::int64_t>;  // axis i of a value is axis order[i] of what is stored
@@ -147,8 +146,7 @@ class OrtLayouts : public Links {
   void keep_order(ValueId from, ValueId to);
   // Moves a deferred transpose past an absorbed node.
   void move_order(ValueId from, ValueId to);
-  // The engine pushes transposes down the graph and cancels inverse pairs, so each is deferred until a kernel needs its
-  // order.
+  // The engine pushes transposes down the graph and cancels inverse pairs: each waits until a kernel needs its order.
   void defer_transpose(const Node& node);
   // The order that all of these operands share, other than that of their axes; null: they share none.
   const Order* shared_order(const std::vector<ValueId>& operands) const;
@@ -166,8 +164,7 @@ class OrtLayouts : public Links {
   std::int32_t row_ = 0;
 };
 
-// An execution provider, as far as it decides which nodes become one kernel. All rewrite the graph alike; they differ
-// in what their convolutions and products absorb.
+// An execution provider. All rewrite the graph alike; they differ in what their convolutions and products absorb.
 struct OrtProvider {
   int channel_block = 0;  // floats in a block of channels of convolutions; 0: plain layout
   // Activations that go into the kernel of a convolution, and of another product.

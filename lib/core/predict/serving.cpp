@@ -16,8 +16,7 @@
 namespace pagoda::inline core {
 namespace {
 
-// An assumption: up to this many new tokens per sequence, engines use the decoding kernel, such as to verify a draft's
-// tokens.
+// Assumed: up to this many new tokens per sequence, as to verify a draft, engines use the decoding kernel.
 constexpr double kFewTokens = 8;
 
 // Between the up and down projections of a layer.

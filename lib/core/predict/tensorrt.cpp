@@ -148,8 +148,7 @@ constexpr double kQueriesOfBlock = 512;  // fused attention keeps up to this man
 constexpr double kL2BytesPerCycle = 32;  // one sector per unit and cycle
 constexpr double kPartOfL2 = 0.5;        // half of a kernel's bytes hit if they fill this part of L2
 
-// Narrower tiles read their operands more often: efficiency is relative to the widest. 0 rows: all rows, at most 64,
-// rounded up to a multiple of 8.
+// Narrower tiles read operands more often: efficiency is relative to the widest. 0 rows: all, up to 64, by eights.
 struct TileShape {
   double rows, columns, efficiency;
 };

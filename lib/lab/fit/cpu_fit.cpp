@@ -22,8 +22,7 @@ constexpr double kMostUnseen = 0.3;
 // Weights of which more than this share comes from memory show the memory's rate, others the cache's.
 constexpr double kMostlyCold = 0.5;
 
-// Equal kernels: their median time, which includes what the profiler adds, and the sum of their shares of each run's
-// time.
+// Equal kernels: their median time, with the profiler's overhead, and the sum of their shares of each run's time.
 struct CpuSample {
   OrtKernel kernel;
   double seconds = 0, weight = 0;

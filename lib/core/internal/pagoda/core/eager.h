@@ -121,8 +121,7 @@ struct EagerOptions {
   Bindings bindings = {};      // sizes of free dims; missing ones are 1
   bool channels_last = false;  // images and convolution weights are stored as N, H, W, C (NHWC)
   EagerEngine engine = {};
-  // Sums of parallel convolutions of one tensor run as one convolution, as networks that are trained with such branches
-  // (RepVGG, MobileOne) can be rewritten before they run.
+  // Sums of parallel convolutions of one tensor run as one, as networks trained with such branches can be rewritten.
   bool merges_branches = false;
 };
 
@@ -136,8 +135,7 @@ struct ClassCoefficients {
   double rows = 0;              // m0
 };
 
-// The host's costs of launches, in seconds. The host launches while the device works on earlier kernels: a run takes
-// the longer of both, node by node (launch_queue()).
+// The host's costs of launches, in seconds. It launches while the device works: a run takes the longer of both.
 struct HostCosts {
   double run = 0;          // of a run, once
   double shape = 0;        // of each call that computes sizes

@@ -33,8 +33,7 @@
 namespace pagoda::inline core {
 
 enum class OrtKernelClass : std::uint8_t {
-  // Products: rows are output positions, width is columns or channels of the output, depth is multiply-accumulates per
-  // element.
+  // Products: rows are output positions, width is output columns or channels, depth is multiply-accumulates of each.
   Conv,           // in blocked channel layout
   ConvPointwise,  // 1×1, blocked
   ConvStem,       // reads an image in plain layout, writes blocks

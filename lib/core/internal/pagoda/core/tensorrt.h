@@ -63,9 +63,8 @@ struct TensorRtKernel {
 
 struct TensorRtKernels {
   std::vector<TensorRtKernel> kernels;
-  double weight_bytes = 0;        // of all kernels
-  // Rows of a model with quantised products: products that still multiply in float16, and conversions that are separate
-  // kernels because no computing kernel absorbs them.
+  double weight_bytes = 0;  // of all kernels
+  // Rows of a quantised model: products that still run in float16, and conversions that no computing kernel absorbs.
   std::vector<std::int32_t> float_products, unfused_conversions;
   std::int64_t unknown_rows = 0;  // not modelled: their kernels are not counted
 };
