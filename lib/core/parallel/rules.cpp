@@ -1,8 +1,7 @@
-#include "parallel/rules.h"
-
 #include <utility>
 
 #include "graph/index.h"
+#include "parallel/split.h"
 
 namespace pagoda::inline core {
 namespace {
