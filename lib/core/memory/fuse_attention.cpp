@@ -33,8 +33,10 @@ class Matcher {
     if (graph_.group_of(attention) >= 0 || !graph_.reads(attention).whole) return;
     members_ = {attention};
     last_ = attention;
-    for (const ValueId operand : ValueIds(graph_.node(attention).inputs))
-      if (operand != kAbsent) take_repeated_heads(operand);
+    for (const ValueId operand : ValueIds(graph_.node(attention).inputs)) {
+      const std::int32_t from = free_producer(operand);
+      if (from >= 0 && graph_.op(from)->kind == OpKind::Expand && is_private(operand)) members_.push_back(from);
+    }
     if (members_.size() > 1 && is_enclosed()) graph_.add_closed(GroupKind::Attention, members_, Fusion::Attention);
   }
 
@@ -63,6 +65,11 @@ class Matcher {
     return graph_.op(id) != nullptr && graph_.group_of(id) < 0 && graph_.reads(id).whole;
   }
   bool is_member(std::int32_t id) const { return std::find(members_.begin(), members_.end(), id) != members_.end(); }
+  // The kernel that computes the value, if it can join; else -1.
+  std::int32_t free_producer(ValueId value) {
+    const std::int32_t from = graph_.producer(value);
+    return from >= 0 && !is_member(from) && is_free(from) ? from : -1;
+  }
   bool has_scores(ValueId value) {
     const Dim* count = graph_.elements(value);
     return count != nullptr && *count == elements_;
@@ -74,8 +81,8 @@ class Matcher {
 
   // Traces back from the softmax through element-wise operators to the product that computes the scores.
   bool trace_scores(ValueId value, int depth) {
-    const std::int32_t from = graph_.producer(value);
-    if (depth > kMaxDepth || from < 0 || !is_free(from) || is_member(from) || !has_scores(value)) return false;
+    const std::int32_t from = free_producer(value);
+    if (depth > kMaxDepth || from < 0 || !has_scores(value)) return false;
     if (is_product(graph_.op(from))) {
       if (!ends_in_keys(graph_.output(from))) return false;
       queries_keys_ = from;
@@ -100,8 +107,8 @@ class Matcher {
     while (!pending.empty()) {
       const ValueId value = pending.back();
       pending.pop_back();
-      const std::int32_t from = value == kAbsent ? -1 : graph_.producer(value);
-      if (from < 0 || is_member(from) || !is_free(from) || !is_private(value)) continue;
+      const std::int32_t from = free_producer(value);
+      if (from < 0 || !is_private(value)) continue;
       if (graph_.op(from)->kind != OpKind::Pointwise && graph_.op(from)->kind != OpKind::Expand) continue;
       members_.push_back(from);
       for (const ValueId input : graph_.node(from).inputs) pending.push_back(input);
@@ -154,9 +161,8 @@ class Matcher {
   // An operand's layout and scale are part of reading it: transposes, heads repeated by Expand, a factor.
   void take_operand(ValueId value) {
     for (int depth = 0; depth <= kMaxDepth; ++depth) {
-      const std::int32_t from = graph_.producer(value);
-      if (from < 0 || is_member(from) || !is_free(from)) return;
-      if (!is_private(value)) return;
+      const std::int32_t from = free_producer(value);
+      if (from < 0 || !is_private(value)) return;
       const OpFacts& op = *graph_.op(from);
       ValueId source = graph_.node(from).inputs[0];
       if (op.kind == OpKind::Pointwise) {
@@ -178,12 +184,6 @@ class Matcher {
       members_.push_back(from);
       value = source;
     }
-  }
-
-  void take_repeated_heads(ValueId value) {
-    const std::int32_t from = graph_.producer(value);
-    if (from < 0 || is_member(from) || !is_free(from) || graph_.op(from)->kind != OpKind::Expand) return;
-    if (is_private(value)) members_.push_back(from);
   }
 
   // The result is written directly in its reader's axis order.

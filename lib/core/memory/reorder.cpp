@@ -23,6 +23,7 @@ class Pressure {
   auto left() const {
     return [this](std::int32_t storage) { return readers_left_[index(storage)]; };
   }
+  bool is_done(std::int32_t node) const { return is_done_[index(node)]; }
   Int growth(std::int32_t node) const { return cost_.growth(node, left()); }
   Int rise(std::int32_t node) const { return cost_.rise(node, left()); }
 
@@ -69,12 +70,10 @@ std::vector<std::int32_t> greedy_order(const OrderCost& cost, const Precedence& 
   for (std::size_t i = 0; i < count; ++i) waits[i] = precedence.before[i].size();
   for (std::size_t i = 0; i < count; ++i)
     if (waits[i] == 0) make_ready(static_cast<std::int32_t>(i));
-  std::vector<bool> is_done(count);
   while (!queue.empty()) {
     const auto [growth, key, node] = queue.top();
     queue.pop();
-    if (is_done[index(node)] || growth != pressure.growth(node)) continue;
-    is_done[index(node)] = true;
+    if (pressure.is_done(node) || growth != pressure.growth(node)) continue;
     order.push_back(node);
     pressure.run(node, [&](std::int32_t other) {
       if (ready_since[index(other)] >= 0) push(other);

@@ -104,43 +104,41 @@ class Builder {
     if (from_body != nullptr && from_body->type != nullptr && types_[index(output)] == nullptr)
       types_[index(output)] = from_body->type;
     const TensorType* type = types_[index(output)];
-    const std::int32_t source = node.inputs.empty() ? -1 : storage(node.inputs[0]);
     const bool is_view = step.mark == Mark::View && !step.has_body;
     const bool is_reference = type != nullptr && type->container != Container::Tensor;
     const bool is_call = from_body != nullptr && step.row < 0;
-    if (is_view && !is_reference && source >= 0) {
-      result_.storage_of[index(output)] = source;
-    } else if (is_call && from_body->input >= 0 && index(from_body->input) < node.inputs.size() &&
-               storage(node.inputs[index(from_body->input)]) >= 0) {
-      result_.storage_of[index(output)] = storage(node.inputs[index(from_body->input)]);
-    } else if (is_view) {  // a sequence of, or an optional with, the input tensors
-      Storage holder{.producer = id, .bytes = Dim(0)};
+    std::int32_t shared = -1;  // the storage of an input whose bytes it is
+    if (is_view && !is_reference) shared = storage(node.input(0));
+    if (is_call && from_body->input >= 0) shared = storage(node.input(index(from_body->input)));
+    if (shared >= 0) {
+      result_.storage_of[index(output)] = shared;
+      return;
+    }
+    Storage written{.producer = id, .bytes = Dim(0)};
+    if (is_view) {  // a sequence of, or an optional with, the input tensors
       for (const ValueId input : node.inputs) {
         const std::int32_t member = storage(input);
         if (member < 0) continue;
-        holder.holds.push_back(member);
+        written.holds.push_back(member);
         read(id, member);
         result_.storages[index(member)].is_held = true;
       }
-      step.writes.push_back(add(output, std::move(holder)));
     } else {
-      Storage written{.producer = id, .place = place_of(step, is_call ? from_body : nullptr)};
-      if (written.place != StoragePlace::Device)
-        written.bytes = Dim(0);
-      else
-        written.bytes = size_of(output);
+      const NodeReport* row =
+          step.row >= 0 && !step.has_body && step.mark == Mark::Compute ? &rows_[index(step.row)] : nullptr;
+      written.place = place_of(step, is_call ? from_body : nullptr);
+      if (written.place == StoragePlace::Device) written.bytes = size_of(output);
       // The members of a new sequence are the bytes that the row wrote.
-      if (!written.bytes && is_reference && step.mark == Mark::Compute && step.row >= 0 && !step.has_body &&
-          node.outputs.size() == 1)
-        written.bytes = rows_[index(step.row)].cost.bytes_written;
-      written.is_of_weights = makes_of_weights(node, step);
-      if (step.row >= 0 && !step.has_body && step.mark == Mark::Compute) {
+      if (!written.bytes && is_reference && row != nullptr && node.outputs.size() == 1)
+        written.bytes = row->cost.bytes_written;
+      written.is_of_weights = row != nullptr && makes_of_weights(node, *row);
+      if (row != nullptr) {
         const auto place = std::find(node.outputs.begin(), node.outputs.end(), output) - node.outputs.begin();
-        const int input = rows_[index(step.row)].facts.updates.input_of(static_cast<int>(place));
-        if (input >= 0 && index(input) < node.inputs.size()) written.continues = storage(node.inputs[index(input)]);
+        const int input = row->facts.updates.input_of(static_cast<int>(place));
+        if (input >= 0) written.continues = storage(node.input(index(input)));
       }
-      step.writes.push_back(add(output, std::move(written)));
     }
+    step.writes.push_back(add(output, std::move(written)));
   }
 
   // A cache or state that only its update reads is updated in place. The buffer has the size after the update.
@@ -160,9 +158,8 @@ class Builder {
 
   // Engines fold a weight's DequantizeLinear into the products that read it, or store its result instead of the weight:
   // no engine treats it as an activation.
-  bool makes_of_weights(const Node& node, const Step& step) const {
-    if (step.row < 0 || step.has_body || step.mark != Mark::Compute) return false;
-    bool is_dequantised = rows_[index(step.row)].facts.kind == OpKind::Dequantize;
+  bool makes_of_weights(const Node& node, const NodeReport& row) const {
+    bool is_dequantised = row.facts.kind == OpKind::Dequantize;
     for (const ValueId input : node.inputs) {
       const std::int32_t read = storage(input);
       if (read < 0) continue;

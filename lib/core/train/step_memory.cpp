@@ -49,10 +49,8 @@ class StepMemory {
 
  private:
   struct Need {
-    std::int32_t item;
-    SavedKind kind;
-    ValueId value;
-    std::string_view what;
+    std::int32_t item = -1;
+    SavedTensor tensor = {};
   };
 
   std::int32_t backward_of(std::int32_t node) const { return 2 * nodes_ - node; }
@@ -92,18 +90,21 @@ class StepMemory {
 
   void add_need(std::int32_t node, const Read& read, std::set<std::int32_t>& seen) {
     const Node& of = schedule_.graph->nodes[index(node)];
-    Need need{.item = -1, .kind = SavedKind::Statistic, .value = kAbsent, .what = {}};
+    Need need;
+    SavedTensor& tensor = need.tensor;
     switch (read.source) {
       case Source::Statistic:
         need.item = statistics_[index(node)][index(read.index)];
-        need.what = flow_.nodes[index(node)].statistics[index(read.index)].what;
+        tensor.kind = SavedKind::Statistic;
+        tensor.what = flow_.nodes[index(node)].statistics[index(read.index)].what;
         break;
       case Source::Input:
       case Source::Output:
-        need.kind = read.source == Source::Input ? SavedKind::Input : SavedKind::Output;
-        need.value = (read.source == Source::Input ? of.inputs : of.outputs)[index(read.index)];
-        need.item = need.value == kAbsent ? -1 : schedule_.storage_of[index(need.value)];
+        tensor.kind = read.source == Source::Input ? SavedKind::Input : SavedKind::Output;
+        tensor.value = (read.source == Source::Input ? of.inputs : of.outputs)[index(read.index)];
+        need.item = tensor.value == kAbsent ? -1 : schedule_.storage_of[index(tensor.value)];
         if (!is_on_device(need.item)) return;
+        tensor.what = schedule_.graph->value(tensor.value).name;
         break;
     }
     if (seen.insert(need.item).second) needs_[index(node)].push_back(need);
@@ -205,23 +206,25 @@ class StepMemory {
   // Charges each kept item to the first node, in the file's order, whose backward needs it.
   void charge() {
     std::vector<bool> charged(items_.size(), false);
-    const auto save = [&](std::int32_t node, const Need& need) {
-      const Item& item = items_[index(need.item)];
-      const bool is_first = item.is_kept && !charged[index(need.item)];
-      if (is_first) charged[index(need.item)] = true;
-      Dim bytes = is_first ? item.bytes.value_or(0) : Dim(0);
-      result_.saved_activation_bytes += bytes;
-      std::string what(need.value == kAbsent ? need.what
-                                             : std::string_view(schedule_.graph->values[index(need.value)].name));
-      flow_.rows[index(node)].saved.push_back({need.kind, need.value, std::move(what), std::move(bytes)});
+    const auto save = [&](std::int32_t node, std::int32_t id, SavedTensor tensor) {
+      const Item& item = items_[index(id)];
+      if (item.is_kept && !charged[index(id)]) {
+        charged[index(id)] = true;
+        tensor.bytes = item.bytes.value_or(0);
+        result_.saved_activation_bytes += tensor.bytes;
+      }
+      flow_.rows[index(node)].saved.push_back(std::move(tensor));
     };
     for (std::int32_t node = 0; node < nodes_; ++node)
-      for (const Need& need : needs_[index(node)]) save(node, need);
+      for (const Need& need : needs_[index(node)]) save(node, need.item, need.tensor);
     for (std::size_t i = 0; i < items_.size(); ++i) {  // kept only to compute something again
       if (!items_[i].is_needed || !items_[i].is_kept || charged[i] || items_[i].reader < 0) continue;
-      const ValueId value = i < schedule_.storages.size() ? schedule_.storages[i].owner : kAbsent;
-      save(items_[i].reader,
-           {.item = static_cast<std::int32_t>(i), .kind = SavedKind::Input, .value = value, .what = {}});
+      SavedTensor tensor;
+      if (i < schedule_.storages.size()) {
+        tensor.value = schedule_.storages[i].owner;
+        tensor.what = schedule_.graph->value(tensor.value).name;
+      }
+      save(items_[i].reader, static_cast<std::int32_t>(i), std::move(tensor));
     }
   }
 
