@@ -96,7 +96,7 @@ class Planner {
   }
 
   const Schedule& schedule() const { return schedule_; }
-  OrderCost cost() const { return {schedule_, sizes_, options_.in_place}; }
+  const StorageSizes& sizes() const { return sizes_; }
 
   MemoryPlan plan(std::vector<std::int32_t> order) const {
     MemoryPlan plan;
@@ -206,7 +206,7 @@ MemoryPlan plan_memory(const Model& model, const Analysis& analysis, const Memor
   plan.weights = WeightCounter(model, analysis).count();
   plan.kv_cache = find_kv_cache(model, analysis);
   if (options.reorder && options.order.empty()) {
-    if (auto order = better_order(model, planner.cost())) {
+    if (auto order = better_order(model, planner.schedule(), planner.sizes(), options.in_place)) {
       MemoryPlan better = planner.plan(std::move(*order));
       plan.reordered = {
           .order = std::move(better.order), .peak_bytes = better.peak_bytes, .arena_bytes = better.arena_bytes};
