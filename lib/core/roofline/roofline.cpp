@@ -172,7 +172,9 @@ class Evaluator {
       if (const std::optional<UnitSeconds> least = units_of(kernel, &Part::narrowest))
         for (double UnitSeconds::*unit : {&UnitSeconds::tensor, &UnitSeconds::lanes, &UnitSeconds::mixed})
           busy.*unit += count * *least.*unit;
-      needed_bytes += count * needed_bytes_of(kernel);
+      double bytes = 0;
+      for (const Part& part : kernel.parts) bytes += std::max(value(part.needed_bytes), 0.0);
+      needed_bytes += count * bytes;
       const auto kernels = static_cast<std::int64_t>(ids.size());
       totals.unknown_rows += bound.bound == Bound::Unknown ? kernels : 0;
       totals.launches += bound.bound == Bound::None ? 0 : kernels;
@@ -227,12 +229,6 @@ class Evaluator {
 
   const Rate& rate_for(Precision type) const { return rates_.rates[static_cast<std::size_t>(type)]; }
 
-  double needed_bytes_of(const Kernel& kernel) const {
-    double bytes = 0;
-    for (const Part& part : kernel.parts) bytes += std::max(value(part.needed_bytes), 0.0);
-    return bytes;
-  }
-
   bool has_work(const Part& part) const { return value(part.macs) + value(part.arith) + value(part.special) > 0; }
 
   // At Part::precision; at Part::narrowest, as if quantisation were folded into products, whatever this kernel does.
@@ -263,16 +259,8 @@ class Evaluator {
     return seconds;
   }
 
-  // The time of the slowest level and its name.
-  std::pair<double, std::string_view> memory_time(double bytes) const {
-    std::pair<double, std::string_view> slowest = {0, ""};
-    for (const DeviceRates::Level& level : rates_.levels)
-      if (const double seconds = bytes / level.bytes_per_second; seconds > slowest.first)
-        slowest = {seconds, level.level};
-    return slowest;
-  }
-
-  // The same if the levels inside each one keep all that they can hold from run to run: only the rest must pass it.
+  // The time of the slowest level if the levels inside each one keep all that they can hold from run to run: only the
+  // rest must pass it.
   double least_memory_time(double bytes) const {
     double slowest = 0;
     for (const DeviceRates::Level& level : rates_.levels)
@@ -283,9 +271,11 @@ class Evaluator {
   RowBound bound_of(const Kernel& kernel, const std::optional<UnitSeconds>& units) const {
     RowBound row;
     row.bytes = value(kernel.bytes_read) + value(kernel.bytes_written);
-    const auto [memory_seconds, level] = memory_time(row.bytes);
-    row.memory_seconds = row.seconds = memory_seconds;
-    row.level = level;
+    for (const DeviceRates::Level& level : rates_.levels)
+      if (const double seconds = row.bytes / level.bytes_per_second; seconds > row.memory_seconds) {
+        row.memory_seconds = row.seconds = seconds;
+        row.level = level.level;
+      }
     if (!units) {
       row.bound = Bound::Unknown;
       return row;

@@ -81,12 +81,6 @@ class ListReader {
   int run_length_ = 0;  // sizes since the last range
 };
 
-std::string known_dims(const Analysis& analysis) {
-  std::vector<std::string> known = analysis.free_dims;
-  for (const Symbol& symbol : analysis.symbols) known.push_back(symbol.name);
-  return known.empty() ? "all its sizes are fixed" : "its free dims are: " + base::joined(known);
-}
-
 }  // namespace
 
 SweepAxis parse_axis(std::string_view text) {
@@ -118,9 +112,11 @@ std::vector<std::string> axis_symbols(const Model& model, const Analysis& analys
     for (const InputInfo& input : analysis.inputs) types.push_back(input.type);
     symbols = batch_symbols(model.main(), types);
   }
-  if (symbols.empty())
-    throw Error("'" + axis + "' cannot be swept: the model has no such dim; " + known_dims(analysis));
-  return symbols;
+  if (!symbols.empty()) return symbols;
+  std::vector<std::string> known = analysis.free_dims;
+  for (const Symbol& symbol : analysis.symbols) known.push_back(symbol.name);
+  throw Error(cat("'", axis, "' cannot be swept: the model has no such dim; ",
+                  known.empty() ? "all its sizes are fixed" : "its free dims are: ", base::joined(known)));
 }
 
 }  // namespace pagoda::inline core

@@ -18,19 +18,18 @@ class Coster {
     const NodeBackward& backward = flow_.nodes[id];
     row.dx.precision = row.dw.precision = row.forward.precision;
     if (!backward.runs()) return;
-    for (const bool of_parameters : {false, true}) {
-      std::vector<const Gradient*> part;
-      for (const Gradient& gradient : backward.gradients)
-        if (flow_.from_weights[index(node.inputs[index(gradient.input)])] == of_parameters) part.push_back(&gradient);
-      add_part(node, backward, part, of_parameters ? row.dw : row.dx);
-    }
+    for (const bool of_weights : {false, true}) add_part(node, backward, of_weights, of_weights ? row.dw : row.dx);
     std::set<ValueId> seen;
     for (const Gradient& gradient : backward.gradients) write(node, gradient, seen, row);
   }
 
  private:
-  void add_part(const Node& node, const NodeBackward& backward, const std::vector<const Gradient*>& part,
-                OpCost& cost) const {
+  bool is_of_weights(const Node& node, const Gradient& gradient) const {
+    return flow_.from_weights[index(node.inputs[index(gradient.input)])];
+  }
+
+  // Adds the gradients of weights, or those of activations.
+  void add_part(const Node& node, const NodeBackward& backward, bool of_weights, OpCost& cost) const {
     Dim arriving = 0;
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
       if (backward.arrives[i]) arriving += value_bytes(analysis_, node.outputs[i]);
@@ -38,16 +37,17 @@ class Coster {
     Dim read_parts = 0;
     std::set<ValueId> tensors;
     std::set<int> statistics;
-    for (const Gradient* gradient : part) {
-      cost += gradient->work;
-      if (gradient->is_renamed) continue;
-      if (gradient->arriving_bytes)
-        read_parts += *gradient->arriving_bytes;
-      else if (gradient->moved == Dim(1))
+    for (const Gradient& gradient : backward.gradients) {
+      if (is_of_weights(node, gradient) != of_weights) continue;
+      cost += gradient.work;
+      if (gradient.is_renamed) continue;
+      if (gradient.arriving_bytes)
+        read_parts += *gradient.arriving_bytes;
+      else if (gradient.moved == Dim(1))
         reads_all = true;
       else
-        read_parts += arriving * gradient->moved;
-      for (const Read& read : gradient->reads) {
+        read_parts += arriving * gradient.moved;
+      for (const Read& read : gradient.reads) {
         if (read.source == Source::Input) tensors.insert(node.inputs[index(read.index)]);
         if (read.source == Source::Output) tensors.insert(node.outputs[index(read.index)]);
         if (read.source == Source::Statistic) statistics.insert(read.index);
@@ -62,9 +62,8 @@ class Coster {
   // from the same node are added before they are written.
   void write(const Node& node, const Gradient& gradient, std::set<ValueId>& seen, TrainingRow& row) {
     const ValueId value = node.inputs[index(gradient.input)];
-    const bool of_weights = flow_.from_weights[index(value)];
     const bool is_trained = flow_.trained[index(value)];
-    OpCost& cost = of_weights ? row.dw : row.dx;
+    OpCost& cost = is_of_weights(node, gradient) ? row.dw : row.dx;
     const TensorType& type = analysis_.types[index(value)];
     if (!type.shape) return;
     const Dim elements = element_count(*type.shape);
