@@ -16,7 +16,6 @@
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
 #include "pagoda/base/timing.h"
-#include "pagoda/present/report.h"
 
 namespace pagoda::tools::bench {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <set>
 #include <string>
-#include <vector>
 
 #include "experiment_run.h"
 #include "pagoda/documents/result.h"

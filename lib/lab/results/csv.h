@@ -32,6 +32,9 @@ std::string csv_row(const Cells&... cells) {
   return std::move(line).end();
 }
 
+// "12.3 %" of 0.123.
+inline std::string percent(double part) { return base::rounded(100 * part) + " %"; }
+
 // Columns of a text table by their headers; ">" before a header: numbers.
 inline std::vector<base::Column> columns_of(std::initializer_list<std::string_view> headers) {
   std::vector<base::Column> columns;

@@ -30,8 +30,6 @@ std::size_t worst(const EnergyFit& fit) {
   return static_cast<std::size_t>(std::max_element(errors.begin(), errors.end(), is_smaller) - errors.begin());
 }
 
-std::string error_percent(double part) { return base::rounded(100 * part) + " %"; }
-
 bool is_indistinct(const EnergyFit& fit, const std::string& term) {
   return std::ranges::any_of(fit.indistinct,
                              [&](const auto& group) { return std::ranges::find(group, term) != group.end(); });
@@ -78,11 +76,11 @@ std::string one_report(const EnergyStudy& study, const std::optional<DeviceSpec>
                          base::si_text(fit.terms[i].interval[0], kUnits[i]),
                          base::si_text(fit.terms[i].interval[1], kUnits[i])});
   const std::size_t most = worst(fit);
-  std::string text =
-      cat(study.rows.size(), " runs", study.label.empty() ? "" : " of ", study.label,
-          ": energy = work x FLOP + traffic x B + constant power x s\n\n", base::aligned(grid, 0), "\nmean error ",
-          base::rounded(100 * fit.mean_error, 4), " %, largest ", error_percent(std::abs(fit.relative_residual[most])),
-          " (", base::printable(study.rows[most].label), ")\n", doubts(fit));
+  std::string text = cat(study.rows.size(), " runs", study.label.empty() ? "" : " of ", study.label,
+                         ": energy = work x FLOP + traffic x B + constant power x s\n\n", base::aligned(grid, 0),
+                         "\nmean error ", base::rounded(100 * fit.mean_error, 4), " %, largest ",
+                         results::percent(std::abs(fit.relative_residual[most])), " (",
+                         base::printable(study.rows[most].label), ")\n", doubts(fit));
   if (!device) return text;
   DeviceSpec with = *device;
   with.energy = device_energy(study, precision, "fitted");
@@ -99,7 +97,7 @@ std::string several_report(const std::vector<EnergyStudy>& studies) {
     for (std::size_t i = 0; i < study.fit.terms.size(); ++i)
       row.push_back(base::si_text(study.fit.terms[i].value, kUnits[i]));
     row.insert(row.end(),
-               {error_percent(study.fit.mean_error), base::joined(study.fit.indistinct, "; ", [](const auto& group) {
+               {results::percent(study.fit.mean_error), base::joined(study.fit.indistinct, "; ", [](const auto& group) {
                   return base::joined(group, " and ", readable);
                 })});
     grid.rows.push_back(std::move(row));

@@ -27,13 +27,14 @@ bool is_protocol(const std::string& name) {
 std::string named(const documents::Config& config, bool workload) {
   documents::Config part;
   for (const auto& [name, value] : config)
-    if (is_workload_axis(name) == workload && !is_protocol(name) && name != "model_name") part[name] = value;
+    if ((std::ranges::find(kWorkload, name) != kWorkload.end()) == workload && !is_protocol(name) &&
+        name != "model_name")
+      part[name] = value;
   return documents::config_label(part);
 }
 
 }  // namespace
 
-bool is_workload_axis(const std::string& axis) { return std::ranges::find(kWorkload, axis) != kWorkload.end(); }
 std::string workload_name(const documents::Config& config) { return named(config, true); }
 std::string series_name(const documents::Config& config) { return named(config, false); }
 std::string mode_of(const documents::Config& config) {

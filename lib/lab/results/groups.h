@@ -32,7 +32,6 @@ std::vector<Group> groups(const std::vector<documents::Result>& results, const s
 
 // Axes of the workload: model, sizes, type, mode, device. The other axes (backend, compile mode, algorithm …) describe
 // how it is run.
-bool is_workload_axis(const std::string& axis);
 std::string workload_name(const documents::Config& config);
 std::string series_name(const documents::Config& config);
 std::string mode_of(const documents::Config& config);  // "inference" if the config has no mode

@@ -17,6 +17,7 @@ namespace pagoda::lab {
 namespace {
 
 using documents::MeasuredRun;
+using results::percent;
 
 // "gpu 918 MHz" of gpu_hz=918000000.
 std::string setting_name(const std::string& name, const base::Setting& setting) {
@@ -69,8 +70,6 @@ std::string left_out_text(const std::vector<ModeStudy>& studies) {
   return cat(count, count == 1 ? " run" : " runs", " without seconds or joules ", count == 1 ? "is" : "are",
              " left out");
 }
-
-std::string percent(double part) { return base::rounded(100 * part) + " %"; }
 
 constexpr std::string_view kOnlyOne = "the only one";
 std::string mode_name(const ModeRun& mode) {

@@ -1,10 +1,10 @@
 // Reads a model, sets its input size, and collects its convolutions with the shapes found by analysis.
-#include "conv_layer.h"
 
 #include <algorithm>
 #include <numeric>
 #include <optional>
 
+#include "conv_run.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/analyze.h"
