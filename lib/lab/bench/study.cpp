@@ -177,12 +177,6 @@ void read_section(const Field& section, const std::vector<Key>& keys) {
   read_table(*table, place, keys);
 }
 
-// Calls `read` with each member of the table [NAME].
-void read_each(const Field& section, const std::function<void(const Field&)>& read) {
-  const Place place{section.place.subject, cat("[", section.name, "]")};
-  for (const auto& [key, node] : *section.node.as_table()) read({node, place, std::string(key.str())});
-}
-
 // The axes in the order of kAxes, then options by name.
 std::vector<Axis> ordered(const Axes& axes) {
   std::vector<Axis> block;
@@ -280,6 +274,14 @@ Study parse_study(std::string_view source, std::string_view subject, const std::
                                           study.limits.memory_bytes =
                                               f.node.is_integer() ? f.count() : parse_bytes(f.text(), subject);
                                         }}};
+  // Reads each member of the table [NAME]; lists of models or backends are axes.
+  const auto members_of = [&](const std::function<void(const Field&)>& read) {
+    return [&shared, read](const Field& section) {
+      if (!section.node.is_table()) return void(read_axis(shared, section));
+      const Place place{section.place.subject, cat("[", section.name, "]")};
+      for (const auto& [key, node] : *section.node.as_table()) read({node, place, std::string(key.str())});
+    };
+  };
   const std::vector<Key> keys = {
       {"name", [&](const Field& f) { study.name = f.text(); }},
       {"repeats", count(study.repeats)},
@@ -288,17 +290,8 @@ Study parse_study(std::string_view source, std::string_view subject, const std::
       {"verify", truth(study.verify)},
       {"measure", [&](const Field& f) { read_section(f, measure_keys); }},
       {"limits", [&](const Field& f) { read_section(f, limit_keys); }},
-      // Lists of models or backends are axes.
-      {"models",
-       [&](const Field& f) {
-         if (!f.node.is_table()) return void(read_axis(shared, f));
-         read_each(f, [&](const Field& model) { study.models[model.name] = model_forms(model, folder); });
-       }},
-      {"backends",
-       [&](const Field& f) {
-         if (!f.node.is_table()) return void(read_axis(shared, f));
-         read_each(f, [&](const Field& backend) { study.backends[backend.name] = backend_command(backend); });
-       }},
+      {"models", members_of([&](const Field& model) { study.models[model.name] = model_forms(model, folder); })},
+      {"backends", members_of([&](const Field& backend) { study.backends[backend.name] = backend_command(backend); })},
       {"experiments", [&](const Field& f) {
          experiments = f.node.as_array();
          if (!experiments || !experiments->is_array_of_tables()) f.fail("expected [[experiments]] tables");
