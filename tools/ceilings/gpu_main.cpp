@@ -53,12 +53,12 @@ void describe(Gpu& gpu, const Nvml& nvml, int capability, CeilingsDocument& docu
   }
 }
 
-// The best value with the same kind, precision and unit type that `holds` accepts; 0: none.
-template <typename Predicate>
-double best_of(const CeilingsDocument& document, const Ceiling& like, Predicate holds) {
+// The best rate of our own kernels in a mode, with the same kind, precision and unit type; 0: none.
+double best_own(const CeilingsDocument& document, const Ceiling& like, CeilingMode mode) {
   double best = 0;
   for (const Ceiling& c : document.ceilings)
-    if (c.value && c.kind == like.kind && c.precision == like.precision && c.unit_type == like.unit_type && holds(c))
+    if (c.value && c.kind == like.kind && c.precision == like.precision && c.unit_type == like.unit_type &&
+        c.op != "gemm" && c.mode == mode)
       best = std::max(best, *c.value);
   return best;
 }
@@ -72,10 +72,8 @@ void check_modes(CeilingsDocument& document) {
   for (const Ceiling& c : document.ceilings) {
     if (!c.value || c.kind != documents::CeilingKind::Compute || c.mode != CeilingMode::Sustained) continue;
     if (c.op == "gemm") {
-      const auto of = [&](CeilingMode mode) {
-        return best_of(document, c, [&](const Ceiling& x) { return x.op != "gemm" && x.mode == mode; });
-      };
-      const double issue = of(CeilingMode::Issue), sustained = of(CeilingMode::Sustained);
+      const double issue = best_own(document, c, CeilingMode::Issue),
+                   sustained = best_own(document, c, CeilingMode::Sustained);
       if (issue <= 0) continue;
       checks.push_back({c.id, *c.value <= 1.005 * issue && *c.value <= 1.02 * sustained,
                         printed("%.4g of the library, %.4g sustained and %.4g issued by our kernel (T/s)",

@@ -16,8 +16,8 @@ using documents::CeilingKind;
 using documents::CeilingMode;
 
 constexpr StreamRow kStreams[] = {
-    {"hbm_read", "read", 1, 1, false},  {"hbm_write", "write", 1, 1, true}, {"hbm_copy", "copy", 2, 2, false},
-    {"hbm_scale", "scale", 2, 2, true}, {"hbm_add", "add", 3, 3, false},    {"hbm_triad", "triad", 3, 3, true},
+    {"hbm_read", "read", 1, false},  {"hbm_write", "write", 1, true}, {"hbm_copy", "copy", 2, false},
+    {"hbm_scale", "scale", 2, true}, {"hbm_add", "add", 3, false},    {"hbm_triad", "triad", 3, true},
 };
 
 // Bulk copies of cuda/memory.cu: threads, vectors per piece, and bytes of a ring of four pieces with their barriers.
@@ -29,15 +29,16 @@ constexpr unsigned kCacheBytes = 8 * 16;  // per thread and trip of the kernels 
 // Number of result words that `keep` of cuda/memory.cu writes.
 constexpr std::size_t kKept = 8192;
 
-// The words that a read must have found: numbered and hashed.
-std::vector<std::uint32_t> known_words(std::size_t count) {
-  std::vector<std::uint32_t> words(count);
-  for (std::size_t i = 0; i < count; ++i) words[i] = hash(static_cast<std::uint32_t>(i));
-  return words;
-}
-
 std::uint32_t folded(const std::vector<std::uint32_t>& words) {
   return std::accumulate(words.begin(), words.end(), 0U, std::bit_xor<>());
+}
+
+// Writes the words that a read must find, numbered and hashed; returns their fold.
+std::uint32_t write_known(Gpu& gpu, DevicePointer to, std::size_t count) {
+  std::vector<std::uint32_t> words(count);
+  for (std::size_t i = 0; i < count; ++i) words[i] = hash(static_cast<std::uint32_t>(i));
+  gpu.write(to, words.data(), 4 * count);
+  return folded(words);
 }
 
 // Compares the result words of a kernel with the fold of all words that it must read.
@@ -78,16 +79,15 @@ Verdict GpuCeilings::stream_right(const StreamRow& row, const std::vector<GpuBuf
   const std::size_t vectors = std::size_t{8} * blocks * 512, words = 4 * vectors;
   for (const bool near : {false, true}) {
     if (op == "read") {
-      const std::vector<std::uint32_t> known = known_words(words);
-      gpu_.write(arrays[0].get(), known.data(), 4 * words);
+      const std::uint32_t known = write_known(gpu_, arrays[0].get(), words);
       gpu_.fill(words_.get(), 0, kKept);
       stream(row, arrays, {blocks, 512}, vectors, 1, near);
-      const Verdict v = kept_right(gpu_, words_, row.kernel, folded(known));
+      const Verdict v = kept_right(gpu_, words_, row.kernel, known);
       // An odd number of passes, so that each vector counts once, and the ring wraps.
       if (!near && gpu_.has(kBulkRead)) {
         gpu_.fill(words_.get(), 0, kKept);
         bulk_read(arrays[0].get(), blocks, vectors, 3);
-        bulk_ = kept_right(gpu_, words_, kBulkRead, folded(known));
+        bulk_ = kept_right(gpu_, words_, kBulkRead, known);
       }
       gpu_.fill(arrays[0].get(), std::bit_cast<std::uint32_t>(1.0F), words);
       if (!v.right) return v;
@@ -170,7 +170,7 @@ Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
                                   {"threads", std::int64_t{shape.threads}},
                                   {"cover", std::string(shape.name)},
                                   {"array_bytes", static_cast<std::int64_t>(vectors * 16)}},
-                                 1, 16.0 * static_cast<double>(vectors) * row.moved, blocks,
+                                 1, 16.0 * static_cast<double>(vectors) * row.arrays, blocks,
                                  [this, row, arrays, blocks, shape, vectors, tiles](unsigned passes) {
                                    return stream(row, *arrays, {blocks, shape.threads, 0, tiles ? passes : 1}, vectors,
                                                  tiles ? 1 : passes, shape.near);
@@ -194,8 +194,7 @@ Experiment GpuCeilings::stream_experiment(const StreamRow& row, double each) {
 }
 
 void GpuCeilings::add_streams(std::vector<Experiment>& list) {
-  for (const StreamRow& row : kStreams)
-    if (options_.wants(cat("dram.", row.op))) list.push_back(stream_experiment(row, array_bytes()));
+  for (const StreamRow& row : kStreams) list.push_back(stream_experiment(row, array_bytes()));
 }
 
 double GpuCeilings::array_bytes() const {
@@ -205,7 +204,7 @@ double GpuCeilings::array_bytes() const {
 
 // Arrays small enough that those of all intensities fit at once, but still larger than any L2.
 Experiment GpuCeilings::intensity_experiment(unsigned steps) {
-  return stream_experiment({"intensity", "intensity", 2, 2, false, steps}, std::min(2.5e8, array_bytes() / 8));
+  return stream_experiment({"intensity", "intensity", 2, false, steps}, std::min(2.5e8, array_bytes() / 8));
 }
 
 // Checks a level's kernel on one block: reads against known words, writes against the expected contents.
@@ -213,15 +212,10 @@ Verdict GpuCeilings::cache_right(std::string_view kernel, DevicePointer memory) 
   constexpr unsigned kThreads = 512, kTrips = 3, kValue = 0x5a5a1234;
   constexpr std::size_t kVectors = 65536;
   constexpr unsigned kPasses = kVectors / (8 * kThreads);
-  const auto write_known = [&](std::size_t n) {
-    const std::vector<std::uint32_t> known = known_words(n);
-    gpu_.write(memory, known.data(), 4 * n);
-    return folded(known);
-  };
   gpu_.fill(words_.get(), 0, kKept);
   std::uint32_t want = 0;
   if (kernel == "l2_read") {
-    want = write_known(4 * kVectors);  // each vector once
+    want = write_known(gpu_, memory, 4 * kVectors);  // each vector once
     gpu_.launch("l2_read", {1, kThreads, 0}, {kPasses, memory, kVectors, words_, clocks_});
   } else if (kernel == "l2_write") {
     gpu_.fill(memory, 0, 4 * kVectors);
@@ -232,7 +226,7 @@ Verdict GpuCeilings::cache_right(std::string_view kernel, DevicePointer memory) 
       if (got[i] != kValue) return {false, cat("l2_write: word ", i, " was not written")};
     return {};
   } else if (kernel == "l1_read") {
-    want = write_known(4 * 2048);  // each vector three times
+    want = write_known(gpu_, memory, 4 * 2048);  // each vector three times
     gpu_.launch("l1_read", {1, 256, 0}, {kTrips, memory, words_, clocks_});
   } else if (kernel == "shared_read") {
     for (unsigned i = 0; i < 2048; ++i) want ^= hash(i) ^ 1U ^ 2U ^ (i / 256);
@@ -300,7 +294,6 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
   };
   for (const auto& [level, op, shapes, shared] : rows) {
     Experiment e = start(bandwidth(level, op));
-    if (!options_.wants(e.ceiling.id)) continue;
     const std::string kernel = cat(level, "_", op);
     auto memory = std::make_shared<GpuBuffer>();
     std::size_t bytes = level == "l1" ? std::size_t{sms()} * kMostBlocksPerSm * 32768 : std::size_t{1} << 20;
@@ -338,7 +331,6 @@ void GpuCeilings::add_caches(std::vector<Experiment>& list) {
                           .precision = "int32",
                           .op = "atomic_add",
                           .unit = "1/s"});
-    if (!options_.wants(e.ceiling.id)) continue;
     e.verify = [this, spread] {
       constexpr unsigned kTrips = 5;
       gpu_.fill(words_.get(), 0, 256);
@@ -373,7 +365,6 @@ void GpuCeilings::add_host(std::vector<Experiment>& list) {
     e.ceiling.id = row.id;
     e.ceiling.data = "";
     e.ceiling.units.reset();
-    if (!options_.wants(e.ceiling.id)) continue;
     struct Memory {
       GpuBuffer device;
       void *from = nullptr, *to = nullptr;
@@ -427,7 +418,6 @@ void GpuCeilings::add_host(std::vector<Experiment>& list) {
     Experiment e =
         start({.id = name, .kind = CeilingKind::Latency, .mode = CeilingMode::Sustained, .level = name, .unit = "s"});
     e.ceiling.units.reset();
-    if (!options_.wants(e.ceiling.id)) continue;
     const int launches = wait ? 100 : 1000;
     e.candidates.push_back({"empty", {{"launches", std::int64_t{launches}}}, [this, wait, launches](double) {
                               gpu_.synchronize();

@@ -94,7 +94,6 @@ void GpuCeilings::add_products(std::vector<Experiment>& list) {
                           .op = "gemm",
                           .data = "uniform[-1,1]",
                           .unit = unit_of(type.precision)});
-    if (!options_.wants(e.ceiling.id)) continue;
     e.heats = is_tensor;
     const int n = std::string_view(type.precision) == "float64" || !is_tensor ? 4096 : 8192;
     e.ceiling.config["n"] = std::int64_t{n};
@@ -127,6 +126,7 @@ std::vector<Experiment> GpuCeilings::experiments() {
   add_caches(list);
   add_host(list);
   add_products(list);
+  std::erase_if(list, [&](const Experiment& e) { return !options_.wants(e.ceiling.id); });
   return list;
 }
 

@@ -76,7 +76,7 @@ class GpuGemm {
 
 struct StreamRow {
   const char *kernel, *op;
-  int arrays, moved;  // arrays in memory; arrays of traffic per pass
+  int arrays;  // each is read or written once per pass
   bool scalar;
   unsigned steps = 0;  // arithmetic steps on every word
 };

@@ -26,12 +26,6 @@ class DynamicLibrary {
   Function symbol(const char* name) const {
     return reinterpret_cast<Function>(address(name));
   }
-  // False if the library has no such function.
-  template <typename Function>
-  bool find(Function& function, const char* name) const {
-    function = symbol<Function>(name);
-    return function != nullptr;
-  }
 
  private:
   void* handle_ = nullptr;

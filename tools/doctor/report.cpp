@@ -12,13 +12,6 @@ namespace {
 constexpr base::EnumNames<State::Absent> kStates("good", "note", "warning", "problem", "absent");
 constexpr base::EnumNames<InForce::Unknown> kInForce("", "in force", "not in force", "unknown");
 
-void guide_line(const std::vector<Finding>& findings, InForce guide, std::string& text) {
-  std::string names;
-  for (const Finding& finding : findings)
-    if (finding.guide == guide) names += cat(names.empty() ? "" : ", ", finding.title);
-  if (!names.empty()) text += cat("  ", kInForce[guide], ": ", names, "\n");
-}
-
 // The number of leading findings about an absent GPU; 0: there is a driver, or something is wrong.
 std::size_t absent_gpu(const std::vector<Finding>& findings) {
   if (findings.empty() || findings[0].id != "gpu.driver" || findings[0].state != State::Absent) return 0;
@@ -82,7 +75,12 @@ std::string findings_text(const std::vector<Finding>& findings) {
     if (i == 0 && no_gpu > 1) line("", cat("the other ", no_gpu - 1, " checks of a GPU need one; --json lists them"));
   }
   text += "\nnoise guide\n";
-  for (const InForce guide : {InForce::Yes, InForce::No, InForce::Unknown}) guide_line(findings, guide, text);
+  for (const InForce guide : {InForce::Yes, InForce::No, InForce::Unknown}) {
+    std::string names;
+    for (const Finding& finding : findings)
+      if (finding.guide == guide) names += cat(names.empty() ? "" : ", ", finding.title);
+    if (!names.empty()) text += cat("  ", kInForce[guide], ": ", names, "\n");
+  }
   const auto counted = [&](State state, const char* noun) {
     const auto number =
         std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.state == state; });
