@@ -124,13 +124,11 @@ Outcome run_cpu(const Options& options, bool show_progress) {
   if (options.only.empty()) {
     line.show("sweep over working sets");
     const std::vector<CpuCeilings::Point> points = cpu.sweep(options.depth == Depth::Quick ? 1.5 : 10);
-    std::vector<lab::WorkingSetPoint> sweep;
+    const std::vector<lab::WorkingSetPoint> sweep(points.begin(), points.end());
     outcome.points_csv = "working_set_bytes,bytes_per_second,clock_hz,disturbances\n";
-    for (const CpuCeilings::Point& p : points) {
-      sweep.push_back({p.bytes, p.bytes_per_second});
+    for (const CpuCeilings::Point& p : points)
       outcome.points_csv += cat(fixed(p.bytes, 0), ",", general(p.bytes_per_second), ",", general(p.clock_hz), ",",
                                 base::joined(names(p.disturbances), " "), "\n");
-    }
     apply_plateaus(lab::find_plateaus(sweep, cpu.known_levels()), "", 1, document);
     check_order({"dram", "l3", "l2", "l1"}, ".load.core", 0.98, 1, document);
     line.show("comparison with ERT's kernel");

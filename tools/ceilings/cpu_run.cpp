@@ -293,7 +293,7 @@ std::vector<CpuCeilings::Point> CpuCeilings::sweep(double seconds) {
   const double each = std::max(2e-4, seconds / static_cast<double>(sizes.size() * loads.size()) / kRounds);
   std::vector<Point> points;
   for (const double size : sizes) {
-    Point best{static_cast<double>(array_bytes(*loads.front(), size)), 0, 0, 0};
+    Point best{{static_cast<double>(array_bytes(*loads.front(), size)), 0}, 0, 0};
     // Best over all orders of accesses: the rate of the level, not of one order.
     for (const BandwidthKernel* load : loads) {
       const Candidate one = candidate(*load, size, workers, memory);

@@ -37,8 +37,8 @@ class CpuCeilings {
   std::vector<Level> levels(const Scope& scope) const;
 
   // Load bandwidth of one core over working sets from 4 KiB to DRAM size.
-  struct Point {
-    double bytes = 0, bytes_per_second = 0, clock_hz = 0;
+  struct Point : lab::WorkingSetPoint {
+    double clock_hz = 0;
     std::uint32_t disturbances = 0;
   };
   std::vector<Point> sweep(double seconds);

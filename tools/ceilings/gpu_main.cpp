@@ -217,6 +217,25 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
       if (e.release) e.release();
 }
 
+// Loads the machine code of the capability or, if it is 0 and the chip is newer than this build, PTX that the driver
+// compiles.
+void load_kernels(Gpu& gpu, int capability, CeilingsDocument& document) {
+  const lab::GpuAttributes& a = gpu.attributes();
+  for (const GpuBlob& blob : gpu_blobs())
+    if (capability != 0 && blob.capability == capability) gpu.load(blob.cubin);
+  if (capability != 0) return;
+  const std::string name = cat(a.major, ".", a.minor);
+  const bool is_newer = !gpu_ptx().empty() && 10 * a.major + a.minor > gpu_ptx().front().capability;
+  if (!is_newer)
+    throw GpuError("no kernels for compute capability " + name + "; add it to PAGODA_CUDA_ARCHITECTURES" +
+                   (a.major == 7 && a.minor == 0 ? " and build where a CUDA 12 toolkit is (PAGODA_NVCC_12)" : ""));
+  for (const GpuBlob& text : gpu_ptx()) gpu.load(text.cubin);
+  document.env["kernels"] = cat("PTX of compute_", gpu_ptx().front().capability, ", compiled by the driver");
+  document.not_run.push_back(
+      "machine code: this build has none for compute capability " + name +
+      ", so that no hot loop could be audited, and units of its own (wgmma, tcgen05) are not measured");
+}
+
 }  // namespace
 
 int best_capability(int major, int minor) {
@@ -242,29 +261,6 @@ bool audit_gpu(const Options& options, std::string& text) {
   if (gpu_blobs().empty()) text += "no GPU kernels: this build had no CUDA compiler\n";
   return fine;
 }
-
-namespace {
-
-// Loads the machine code of the capability or, if it is 0 and the chip is newer than this build, PTX that the driver
-// compiles.
-void load_kernels(Gpu& gpu, int capability, CeilingsDocument& document) {
-  const lab::GpuAttributes& a = gpu.attributes();
-  for (const GpuBlob& blob : gpu_blobs())
-    if (capability != 0 && blob.capability == capability) gpu.load(blob.cubin);
-  if (capability != 0) return;
-  const std::string name = cat(a.major, ".", a.minor);
-  const bool is_newer = !gpu_ptx().empty() && 10 * a.major + a.minor > gpu_ptx().front().capability;
-  if (!is_newer)
-    throw GpuError("no kernels for compute capability " + name + "; add it to PAGODA_CUDA_ARCHITECTURES" +
-                   (a.major == 7 && a.minor == 0 ? " and build where a CUDA 12 toolkit is (PAGODA_NVCC_12)" : ""));
-  for (const GpuBlob& text : gpu_ptx()) gpu.load(text.cubin);
-  document.env["kernels"] = cat("PTX of compute_", gpu_ptx().front().capability, ", compiled by the driver");
-  document.not_run.push_back(
-      "machine code: this build has none for compute capability " + name +
-      ", so that no hot loop could be audited, and units of its own (wgmma, tcgen05) are not measured");
-}
-
-}  // namespace
 
 Outcome run_gpu(const Options& options, bool show_progress) {
   Outcome outcome;
