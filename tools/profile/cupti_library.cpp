@@ -45,12 +45,10 @@ std::string profile_remedy(int result) {
              "NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module and load it again; --mode time needs none";
     case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
       return "the host gives this virtual GPU no counters: its plug-in option enable_profiling grants them; --mode "
-             "time "
-             "needs none";
+             "time needs none";
     case CUPTI_ERROR_NOT_INITIALIZED:
       return "the driver may be older than this CUPTI: give the CUPTI of a toolkit that is not newer than the driver "
-             "with "
-             "--cupti or PAGODA_CUPTI";
+             "with --cupti or PAGODA_CUPTI";
     case CUPTI_ERROR_HARDWARE_BUSY:
       return "something else holds the counters: stop the other profiler, or pause monitoring with dcgmi profile "
              "--pause";

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 
@@ -10,20 +11,26 @@
 #include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/process.h"
+#include "pagoda/base/record_line.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::tools::profile {
 namespace {
 
-void say(int to, const std::string& text) { base::write_all(to, text + "\n"); }
+// Writes a line of the child's answer.
+template <typename... Words>
+void say(int to, const Words&... words) {
+  base::write_all(to, base::joined(std::array{base::escaped(cat(words))...}, "\t") + "\n");
+}
 
 using ProbeFunction = int (*)(int device, int what, char*, std::size_t, char*, std::size_t);
 
 int ask(int to, ProbeFor what, const std::string& library) {
   const auto fails = [to](const std::string& problem, const char* kind = "problem") {
-    say(to, cat(kind, "\t", problem));
+    say(to, kind, problem);
     return 1;
   };
-  say(to, "stage\topening libcuda.so.1");
+  say(to, "stage", "opening libcuda.so.1");
   const DynamicLibrary library_of_driver(cuda_places(), true);
   if (!library_of_driver)
     return fails(
@@ -32,15 +39,15 @@ int ask(int to, ProbeFor what, const std::string& library) {
   const CudaDriver driver(library_of_driver);
   if (!driver.init || !driver.device_count || !driver.device_name || !driver.version)
     return fails("libcuda.so.1 is not a CUDA driver; look at what LD_LIBRARY_PATH finds");
-  say(to, "stage\tstarting the driver");
+  say(to, "stage", "starting the driver");
   int devices = 0, number = 0;
   if (const int result = driver.init(0); result != 0) return fails(cuda_problem(result));
-  if (driver.version(&number) == 0) say(to, cat("driver\t", number));
+  if (driver.version(&number) == 0) say(to, "driver", number);
   if (const int result = driver.device_count(&devices); result != 0 || devices == 0)
     return fails(cuda_problem(result != 0 ? result : 100));
   ProbeFunction chips = nullptr;
   if (what != ProbeFor::Driver) {
-    say(to, "stage\topening " + library);
+    say(to, "stage", "opening " + library);
     chips = DynamicLibrary({library}).symbol<ProbeFunction>("pagoda_probe");
     if (chips == nullptr)
       return fails(library + " cannot be loaded; build Pagoda where CUDA's headers are found, or give --library");
@@ -49,31 +56,25 @@ int ask(int to, ProbeFor what, const std::string& library) {
     char device_name[256] = {}, chip[64] = {}, problem[1024] = {};
     driver.device_name(device_name, sizeof device_name - 1, device);
     if (chips != nullptr) {
-      say(to, cat("stage\tasking CUPTI for device ", device));
+      say(to, "stage", cat("asking CUPTI for device ", device));
       if (const int failed = chips(device, static_cast<int>(what), chip, sizeof chip, problem, sizeof problem))
         return fails(problem, failed == kProbeOldDriver ? "old" : "problem");
     }
-    say(to, cat("device\t", device, "\t", device_name, "\t", chip));
+    say(to, "device", device, device_name, chip);
   }
   return 0;
 }
 
 void understand(const std::string& line, Probe& result, std::string& stage) {
-  const std::size_t tab = line.find('\t');
-  if (tab == std::string::npos) return;
-  const std::string kind = line.substr(0, tab), rest = line.substr(tab + 1);
-  if (kind == "stage") stage = rest;
-  if (kind == "problem" && result.problem.empty()) result.problem = rest;
-  if (kind == "old") {
-    result.problem = rest;
-    result.is_driver_old = true;
-  }
-  if (kind == "driver") result.driver = base::parse_number<int>(rest).value_or(0);
-  if (kind == "device") {
-    const std::size_t first = rest.find('\t'), second = rest.rfind('\t');
-    result.devices.push_back({base::parse_number<int>(rest.substr(0, first)).value_or(0),
-                              rest.substr(first + 1, second - first - 1), rest.substr(second + 1)});
-  }
+  const std::vector<std::string> words = base::split_line(line);
+  if (words.size() < 2) return;
+  const std::string &kind = words[0], &text = words[1];
+  if (kind == "stage") stage = text;
+  if (kind == "old" || (kind == "problem" && result.problem.empty())) result.problem = text;
+  if (kind == "old") result.is_driver_old = true;
+  if (kind == "driver") result.driver = base::parse_number<int>(text).value_or(0);
+  if (kind == "device" && words.size() >= 4)
+    result.devices.push_back({base::parse_number<int>(text).value_or(0), words[2], words[3]});
 }
 
 }  // namespace

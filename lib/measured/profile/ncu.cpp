@@ -66,26 +66,19 @@ std::vector<std::string> ncu_arguments(const NcuRequest& request, const std::str
   if (request.command.empty()) throw Error("no program to profile; give it after --");
   if (request.metrics.empty()) throw Error("no metric to collect; choose some of the chip's from the catalogue");
   for (const std::string& name : request.metrics) require_metric(name);
-  // Prints counts as whole numbers in base units, includes child processes, adds NVTX ranges as columns.
-  std::vector<std::string> words = {request.ncu,
-                                    "--csv",
-                                    "--page",
-                                    "raw",
-                                    "--print-units",
-                                    "base",
-                                    "--nvtx",
-                                    "--target-processes",
-                                    "all",
-                                    "--cache-control",
-                                    request.flush_caches ? "all" : "none",
-                                    "--clock-control",
-                                    request.lock_clocks ? "base" : "none",
-                                    "--metrics",
-                                    base::joined(request.metrics, ",")};
+  std::vector<std::string> words = {request.ncu, "--csv"};
   const auto add = [&](const char* option, const std::string& value) {
     words.emplace_back(option);
     words.push_back(value);
   };
+  // Prints counts as whole numbers in base units, includes child processes, adds NVTX ranges as columns.
+  add("--page", "raw");
+  add("--print-units", "base");
+  words.emplace_back("--nvtx");
+  add("--target-processes", "all");
+  add("--cache-control", request.flush_caches ? "all" : "none");
+  add("--clock-control", request.lock_clocks ? "base" : "none");
+  add("--metrics", base::joined(request.metrics, ","));
   if (!request.devices.empty())
     add("--devices", base::joined(request.devices, ",", [](int device) { return std::to_string(device); }));
   if (!request.kernel_regex.empty()) add("--kernel-name", "regex:" + request.kernel_regex);
