@@ -159,7 +159,7 @@ TEST_CASE("an image of any chip decodes without a device; where nothing was coun
     for (const double constant : constants[0]) CHECK_FALSE(constant > 0);
     // Such values must become unknown, never 0.
     const auto measured = measured::profile::measured_of(
-        {{measured::profile::parse_record(record + "\n" + launch + "\nend\t1\n", "record")}}, family,
+        {{measured::profile::parse_record(record + "\n" + launch + "\nend\t1\n", "record")}}, &family,
         {.mode = "quick"});
     REQUIRE(measured.kernels.size() == 1);
     CHECK_FALSE(measured.kernels[0].seconds.has_value());

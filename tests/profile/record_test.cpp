@@ -37,7 +37,7 @@ TEST_CASE("launches of one kernel in one node add up; what was not collected is 
                                                 launch(0, 0, "gemm", "conv1", "\t3000\t64\t32\t2048") +
                                                 launch(0, 0, "gemm", "conv2", "\t500\t0\t0\t0") + "end\t3\n",
                                             "record");
-  const documents::Measured measured = measured_of({{record}}, documents::chip_metrics("GH100"),
+  const documents::Measured measured = measured_of({{record}}, &documents::chip_metrics("GH100"),
                                                    {.mode = "quick", .missing = {{"flops.float32", "not in quick"}}});
   REQUIRE(measured.kernels.size() == 2);
   const documents::MeasuredKernel& conv1 = measured.kernels[0];
@@ -62,7 +62,7 @@ TEST_CASE("each device's launches are evaluated by the formulas of its own chip,
       kHead + "device\t2\tGB202\tGeForce RTX 5090\ngroup\t1\t0\tdram__bytes_read.sum\n" +
           "group\t2\t0\tdram__bytes_op_read.sum\n" + line("1", "64") + line("2", "256") + line("1", "32") + "end\t3\n",
       "record");
-  const documents::Measured measured = measured_of({{record}}, documents::chip_metrics("GH100"), {.mode = "quick"});
+  const documents::Measured measured = measured_of({{record}}, &documents::chip_metrics("GH100"), {.mode = "quick"});
   REQUIRE(measured.kernels.size() == 2);
   CHECK(measured.kernels[0].bytes.dram_read == 96);
   CHECK(measured.kernels[0].launches == 2);
@@ -83,7 +83,7 @@ const std::string kPeaks =
 TEST_CASE(
     "a device's peaks are told by cycle and, at the clocks of the run, by second; kernels reach a share of them") {
   const ProcessRecord record = parse_record(kHead + kPeaks, "record");
-  const documents::Measured measured = measured_of({{record}}, documents::chip_metrics("GH100"), {.mode = "quick"});
+  const documents::Measured measured = measured_of({{record}}, &documents::chip_metrics("GH100"), {.mode = "quick"});
   REQUIRE(measured.devices.size() == 1);
   const documents::MeasuredDevice& device = measured.devices[0];
   CHECK(device.name == "NVIDIA H200");
@@ -121,7 +121,7 @@ TEST_CASE("equal devices are told once, others each; a device that CUPTI tells n
   const std::string second = "device\t2\tGH100\tNVIDIA H200\ndevice\t3\tGH100\tNVIDIA H100\n";
   const std::string launches = "launch\t2\t0\t0\t1\tgemm\t\t\tgrid\nlaunch\t3\t0\t0\t1\tgemm\t\t\tgrid\n";
   const documents::Measured measured = measured_of({{parse_record(kHead + second + kPeaks + launches, "record")}},
-                                                   documents::chip_metrics("GH100"), {.mode = "quick"});
+                                                   &documents::chip_metrics("GH100"), {.mode = "quick"});
   REQUIRE(measured.devices.size() == 2);
   CHECK(measured.devices[1].name == "NVIDIA H100");
   REQUIRE(measured.kernels.size() == 4);
@@ -139,7 +139,7 @@ TEST_CASE("equal devices are told once, others each; a device that CUPTI tells n
 TEST_CASE("a number that is none is unknown") {
   const ProcessRecord record =
       parse_record(kHead + kGroup0 + launch(0, 0, "gemm", "a", "\t1000\tnan\t32\tinf") + "end\t1\n", "record");
-  const documents::Measured measured = measured_of({{record}}, documents::chip_metrics("GH100"), {.mode = "quick"});
+  const documents::Measured measured = measured_of({{record}}, &documents::chip_metrics("GH100"), {.mode = "quick"});
   CHECK(measured.kernels[0].seconds.has_value());
   CHECK_FALSE(measured.kernels[0].bytes.dram_read.has_value());
   CHECK_FALSE(measured.kernels[0].flops.at("bfloat16.tensor").has_value());
@@ -150,7 +150,7 @@ TEST_CASE("a launch without values makes its kernel's numbers unknown, not small
       parse_record(kHead + kGroup0 + launch(0, 0, "gemm", "a", "\t1000\t64\t32\t2048") + launch(0, 0, "gemm", "a", "") +
                        "lost\t1\t2 ranges were counted\nend\t2\n",
                    "record");
-  const documents::Measured measured = measured_of({{record}}, documents::chip_metrics("GH100"), {.mode = "quick"});
+  const documents::Measured measured = measured_of({{record}}, &documents::chip_metrics("GH100"), {.mode = "quick"});
   REQUIRE(measured.kernels.size() == 1);
   CHECK(measured.kernels[0].launches == 2);
   CHECK_FALSE(measured.kernels[0].seconds.has_value());
@@ -167,7 +167,7 @@ TEST_CASE("runs that counted different metrics are merged launch by launch") {
       kHead + kGroup1 + launch(1, 0, "gemm", "a", "\t1\t2\t10") + launch(1, 0, "gemm", "a", "\t0\t0\t5") + "end\t2\n",
       "run 1");
   const documents::Measured measured =
-      measured_of({{first}, {second}}, documents::chip_metrics("GH100"), {.mode = "rotate"});
+      measured_of({{first}, {second}}, &documents::chip_metrics("GH100"), {.mode = "rotate"});
   REQUIRE(measured.kernels.size() == 1);
   CHECK(measured.kernels[0].launches == 2);
   CHECK(measured.kernels[0].flops.at("bfloat16.tensor") == 2051);
@@ -184,7 +184,7 @@ TEST_CASE("rows that the runs launched differently are refused, the others merge
                        launch(1, 0, "same", "b", "\t1\t0\t0") + "end\t3\n",
                    "run 1");
   const documents::Measured measured =
-      measured_of({{first}, {second}}, documents::chip_metrics("GH100"), {.mode = "rotate"});
+      measured_of({{first}, {second}}, &documents::chip_metrics("GH100"), {.mode = "rotate"});
   REQUIRE(measured.kernels.size() == 2);
   CHECK_FALSE(measured.kernels[0].seconds.has_value());
   CHECK(measured.kernels[1].flops.at("float32") == 1);
@@ -199,7 +199,7 @@ TEST_CASE("CUPTI's version and place are a fact of their own, and what notes say
                        launch(0, 0, "gemm", "a", "\t1000\t64\t32\t2048") + "end\t1\n",
                    "record");
   CHECK(record.cupti == "26 of /cuda/libcupti.so");
-  const documents::Measured measured = measured_of({{record}}, documents::chip_metrics("GH100"), {.mode = "quick"});
+  const documents::Measured measured = measured_of({{record}}, &documents::chip_metrics("GH100"), {.mode = "quick"});
   CHECK(std::get<std::string>(measured.env.at("cupti")) == "26 of /cuda/libcupti.so");
   CHECK(std::count(measured.notes.begin(), measured.notes.end(), refused) == 1);
 }
@@ -209,7 +209,7 @@ TEST_CASE("iterations are runs: the first of three is warm-up, what came before 
   for (int i = 0; i < 4; ++i)
     text += launch(0, i, "gemm", "a", "\t" + std::to_string(i == 0 ? 9000 : 1000 * i) + "\t64\t32\t2048");
   const documents::Measured measured =
-      measured_of({{parse_record(text + "end\t5\n", "r")}}, documents::chip_metrics("GH100"), {.mode = "quick"});
+      measured_of({{parse_record(text + "end\t5\n", "r")}}, &documents::chip_metrics("GH100"), {.mode = "quick"});
   REQUIRE(measured.kernels.size() == 1);
   CHECK(measured.warmup == 1);
   CHECK(measured.repeats == 3);
@@ -220,13 +220,13 @@ TEST_CASE("iterations are runs: the first of three is warm-up, what came before 
 TEST_CASE("times alone need no chip; energy of a second or more is given, of less it is missing") {
   const std::string head = kHead + "group\t1\t0\tseconds\n" + launch(0, 0, "gemm", "a", "\t0.5");
   const documents::Measured longer =
-      measured_of({{parse_record(head + "energy\t700\t2\nend\t1\n", "r")}}, {.mode = "time"});
+      measured_of({{parse_record(head + "energy\t700\t2\nend\t1\n", "r")}}, nullptr, {.mode = "time"});
   CHECK(longer.kernels[0].seconds == 0.5);
   CHECK(longer.kernels[0].flops.empty());
   REQUIRE(longer.runs.size() == 1);
   CHECK(longer.runs[0].watts == 350);
   const documents::Measured shorter =
-      measured_of({{parse_record(head + "energy\t7\t0.2\nend\t1\n", "r")}}, {.mode = "time"});
+      measured_of({{parse_record(head + "energy\t7\t0.2\nend\t1\n", "r")}}, nullptr, {.mode = "time"});
   CHECK(shorter.runs.empty());
   CHECK(names(shorter, "energy"));
 }
@@ -252,7 +252,7 @@ TEST_CASE("the CSV is what Nsight Compute's importer reads, with the same number
       parse_record(kHead + kGroup0 + launch(0, 0, "void f<\"x\", 1>(float*)", "conv/1", "\t1000\t64\t32\t2048") +
                        launch(0, 0, "relu", "", "") + "end\t2\n",
                    "record");
-  const documents::Measured ours = measured_of({{record}}, documents::chip_metrics("GH100"), {.mode = "quick"});
+  const documents::Measured ours = measured_of({{record}}, &documents::chip_metrics("GH100"), {.mode = "quick"});
   const documents::Measured theirs =
       measured::import_profile(record_csv({{record}}), "our table", {.format = measured::ProfileFormat::Ncu});
   REQUIRE(theirs.kernels.size() == 2);
@@ -270,7 +270,7 @@ TEST_CASE("the table prints kernels by time and dashes for what is unknown") {
                                                 launch(0, 0, "large", "b", "\t3000\t64\t32\t2048") + "end\t2\n",
                                             "record");
   const std::string table =
-      profile_table(measured_of({{record}}, documents::chip_metrics("GH100"), {.mode = "quick"}), 1);
+      profile_table(measured_of({{record}}, &documents::chip_metrics("GH100"), {.mode = "quick"}), 1);
   CHECK(table.find("large") < table.find("1 more kernels"));
   CHECK(table.find("small") == std::string::npos);
   CHECK(table.find("75") != std::string::npos);
@@ -280,7 +280,7 @@ TEST_CASE("the table prints kernels by time and dashes for what is unknown") {
   CHECK_MESSAGE(table.find("operations not collected: float16, float16.tensor, float32") != std::string::npos, table);
   CHECK(table.find("b\n") < table.find("all of one run"));
   const std::string by_node =
-      profile_table(measured_of({{record}}, documents::chip_metrics("GH100"), {.mode = "quick"}), 9, TableBy::Node);
+      profile_table(measured_of({{record}}, &documents::chip_metrics("GH100"), {.mode = "quick"}), 9, TableBy::Node);
   CHECK_MESSAGE(by_node.find("node") < by_node.find("kernel"), by_node);
   CHECK_MESSAGE(by_node.find(" b ") < by_node.find(" large"), by_node);
 }

@@ -53,9 +53,8 @@ measured::profile::RecordedRun read_records(const std::string& folder) {
 documents::Measured evaluated(const std::vector<measured::profile::RecordedRun>& runs,
                               const measured::profile::RecordOptions& options) {
   const std::string chip = recorded_chip(runs);
-  return options.mode == "time" || chip.empty()
-             ? measured::profile::measured_of(runs, options)
-             : measured::profile::measured_of(runs, documents::chip_metrics(chip), options);
+  const bool has_counters = options.mode != "time" && !chip.empty();
+  return measured::profile::measured_of(runs, has_counters ? &documents::chip_metrics(chip) : nullptr, options);
 }
 
 }  // namespace pagoda::tools::profile

@@ -113,11 +113,6 @@ class Absorber {
     return cat("[", base::joined(*shape, ",", [](Int size) { return to_string(size); }), "]");
   }
 
-  bool same_shape(std::size_t a, std::size_t b) const {
-    const std::string x = shape_text(state_.row(a)), y = shape_text(state_.row(b));
-    return !x.empty() && x == y;
-  }
-
   // Assigns silent rows to the fused kernel before them, else to the one after them. Returns whether any row was
   // assigned.
   bool spread() {
@@ -139,8 +134,9 @@ class Absorber {
     if (std::any_of(before.begin(), before.end(), [&](std::size_t r) { return is_silent(r); })) return kNoKernel;
     const std::size_t last = kernel_at(before, true);
     if (last == kNoKernel || !has_epilogue(last)) return kNoKernel;
-    const bool follows = std::any_of(before.begin(), before.end(), [&](std::size_t r) {
-      return is_in(r, last) && same_shape(r, row) && is_read_by(r, row);
+    const std::string shape = shape_text(state_.row(row));
+    const bool follows = !shape.empty() && std::any_of(before.begin(), before.end(), [&](std::size_t r) {
+      return is_in(r, last) && shape_text(state_.row(r)) == shape && is_read_by(r, row);
     });
     return follows ? last : kNoKernel;
   }

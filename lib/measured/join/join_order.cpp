@@ -68,17 +68,12 @@ RowsOfModule without_wrapper(RowsOfModule modules, const documents::Measured& me
   return inner;
 }
 
-bool folds_into_product(const documents::MeasuredKernel& module) { return module.op_type.starts_with("BatchNorm"); }
-
-bool is_product(const documents::MeasuredKernel& module) {
-  return module.op_type.starts_with("Conv") || module.op_type == "Linear";
-}
-
 // Exporters fold a BatchNorm into the weights of the product before it. The rows of that product then include its work.
 void join_folded(JoinState& state) {
   for (std::size_t i = 1; i < state.measured.kernels.size(); ++i) {
     const documents::MeasuredKernel &module = state.kernel(i), &before = state.kernel(i - 1);
-    if (!module.joined && before.joined && folds_into_product(module) && is_product(before))
+    const bool is_product = before.op_type.starts_with("Conv") || before.op_type == "Linear";
+    if (!module.joined && before.joined && module.op_type.starts_with("BatchNorm") && is_product)
       state.take(i, before.joined->nodes, "folded");
   }
 }

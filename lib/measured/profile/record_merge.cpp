@@ -172,8 +172,10 @@ void add_uncounted(const std::vector<RecordedRun>& runs, const documents::ChipMe
   }
 }
 
-documents::Measured merged(const std::vector<RecordedRun>& runs, const documents::ChipMetrics* chip,
-                           const RecordOptions& options) {
+}  // namespace
+
+documents::Measured measured_of(const std::vector<RecordedRun>& runs, const documents::ChipMetrics* chip,
+                                const RecordOptions& options) {
   documents::Measured measured;
   measured.source = "pagoda-profile";
   measured.env["mode"] = options.mode;
@@ -202,16 +204,6 @@ documents::Measured merged(const std::vector<RecordedRun>& runs, const documents
   if (measured.runs.empty() && chip == nullptr)
     add_missing(measured, {{"energy", "the program's work took less than a second, or NVML has no energy counter"}});
   return measured;
-}
-
-}  // namespace
-
-documents::Measured measured_of(const std::vector<RecordedRun>& runs, const documents::ChipMetrics& chip,
-                                const RecordOptions& options) {
-  return merged(runs, &chip, options);
-}
-documents::Measured measured_of(const std::vector<RecordedRun>& runs, const RecordOptions& options) {
-  return merged(runs, nullptr, options);
 }
 
 }  // namespace pagoda::measured::profile

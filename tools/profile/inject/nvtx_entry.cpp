@@ -11,10 +11,7 @@ namespace {
 
 using namespace pagoda::tools::profile;
 
-// Domains and registered strings are pointers to this type, never freed.
-struct Name {
-  std::string text;
-};
+using Name = std::string;  // domains and registered strings are pointers to one, never freed
 const char kUnnamed[] = "unnamed";
 
 std::string text_of(const wchar_t* text) {
@@ -33,7 +30,7 @@ std::string text_of(const nvtxEventAttributes_t* event) {
       return text_of(event->message.unicode);
     case NVTX_MESSAGE_TYPE_REGISTERED: {
       const auto* const name = reinterpret_cast<const Name*>(event->message.registered);
-      return name != nullptr ? name->text : kUnnamed;
+      return name != nullptr ? *name : kUnnamed;
     }
     default:
       return kUnnamed;
@@ -43,7 +40,7 @@ std::string text_of(const nvtxEventAttributes_t* event) {
 std::string domain_name() { return ""; }
 std::string domain_name(nvtxDomainHandle_t domain) {
   const auto* const name = reinterpret_cast<const Name*>(domain);
-  return name != nullptr ? name->text : "";
+  return name != nullptr ? *name : "";
 }
 
 // Keeps exceptions out of the program.
@@ -102,11 +99,11 @@ void NVTX_API end(Domain... handle, nvtxRangeId_t id) {
 }
 template <typename Text>
 nvtxDomainHandle_t NVTX_API create_domain(Text text) {
-  return guarded([&] { return reinterpret_cast<nvtxDomainHandle_t>(new Name{text_of(text)}); }, nvtxDomainHandle_t{});
+  return guarded([&] { return reinterpret_cast<nvtxDomainHandle_t>(new Name(text_of(text))); }, nvtxDomainHandle_t{});
 }
 template <typename Text>
 nvtxStringHandle_t NVTX_API register_string(nvtxDomainHandle_t, Text text) {
-  return guarded([&] { return reinterpret_cast<nvtxStringHandle_t>(new Name{text_of(text)}); }, nvtxStringHandle_t{});
+  return guarded([&] { return reinterpret_cast<nvtxStringHandle_t>(new Name(text_of(text))); }, nvtxStringHandle_t{});
 }
 
 struct Slot {

@@ -2,7 +2,7 @@
 // pagoda.measured/1.
 //
 //   std::vector<ProcessRecord> run = {parse_record(text, path), …};     // one a process of the program
-//   Measured measured = measured_of({run}, chip_metrics("GH100"), {.mode = "quick"});
+//   Measured measured = measured_of({run}, &chip_metrics("GH100"), {.mode = "quick"});
 //
 // Runs counted with different groups of metrics are merged launch by launch; if their launches differ, the row keeps
 // its launches and its numbers are unknown.
@@ -59,10 +59,9 @@ struct RecordOptions {
 
 // `runs`: the program's runs, each with one group of metrics, or one run with several groups in its iterations. A
 // launch is evaluated by the formulas of its own device's chip, or those of `chip` if the record does not name one.
-documents::Measured measured_of(const std::vector<RecordedRun>& runs, const documents::ChipMetrics& chip,
+// Without a chip, times only: it need not be known.
+documents::Measured measured_of(const std::vector<RecordedRun>& runs, const documents::ChipMetrics* chip,
                                 const RecordOptions& options);
-// Times only; the chip need not be known.
-documents::Measured measured_of(const std::vector<RecordedRun>& runs, const RecordOptions& options);
 
 // The devices that the launches ran on, identical ones once, with their clocks and peaks.
 struct DevicesOfRuns {
