@@ -14,7 +14,7 @@
 namespace pagoda::measured {
 namespace {
 
-using Number = documents::Amount;
+using documents::Amount;
 constexpr const char* kNotKnown = "?";
 
 // A sum that is a lower bound if a part of it is not known.
@@ -22,13 +22,13 @@ struct BoundedSum {
   double value = 0;
   bool is_known = false, is_whole = true;
 
-  void add(const Number& part) {
+  void add(const Amount& part) {
     is_known = is_known || part.has_value();
     is_whole = is_whole && part.has_value();
     value += part.value_or(0);
   }
   // Operations by precision; a kernel without any was not counted.
-  void add(const std::map<std::string, Number>& flops) {
+  void add(const std::map<std::string, Amount>& flops) {
     is_whole = is_whole && !flops.empty();
     for (const auto& [precision, count] : flops) add(count);
   }
@@ -144,20 +144,20 @@ std::string kernels_csv(const documents::Measured& measured) {
   for (const documents::LevelField& level : documents::kLevels)
     if (level.is_level) columns.push_back(std::string(level.name) + "_bytes");
   columns.insert(columns.end(), {"intensity", "energy_joules"});
-  const Number all = measured.kernel_seconds();
+  const Amount all = measured.kernel_seconds();
   std::string text = base::csv_line(columns);
   for (const documents::MeasuredKernel& kernel : measured.kernels) {
     base::CsvLine line;
     line.name(kernel.name).name(kernel.op_type);
     line.name(kernel.nodes.empty() ? kernel.node : base::joined(kernel.nodes, " + "));
     line.name(kernel.nvtx).name(kernel.provider);
-    line.add(Number(kernel.launches)).add(kernel.seconds).add(documents::ratio(kernel.seconds, all));
+    line.add(Amount(kernel.launches)).add(kernel.seconds).add(documents::ratio(kernel.seconds, all));
     BoundedSum flops;
     flops.add(kernel.flops);
     for (const std::string& precision : precisions) line.add(documents::amount(kernel.flops, precision));
     for (const documents::LevelField& level : documents::kLevels)
       if (level.is_level) line.add(kernel.bytes.*level.bytes);
-    const Number operations = flops.is_known && flops.is_whole ? Number(flops.value) : std::nullopt;
+    const Amount operations = flops.is_known && flops.is_whole ? Amount(flops.value) : std::nullopt;
     line.add(documents::ratio(operations, kernel.bytes.dram)).add(kernel.energy_joules);
     text += std::move(line).end();
   }
