@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "pagoda/base/cat.h"
 #include "tool.h"
 
 namespace pagoda::tools::profile {
@@ -34,26 +35,27 @@ constexpr ModesOf kModes[] = {
     {"--batches", "ncu", "profile each batch by itself"},
 };
 
-// Why the options cannot be combined; empty: they can.
-std::string wrong_use(const CLI::App& app, const Options& options) {
+// Throws UsageError if the options cannot be combined.
+void check_use(const CLI::App& app, const Options& options) {
   const bool is_study = !options.models.empty() || !options.batches.empty();
   for (const ModesOf& row : kModes)
     if (app.count(row.option) > 0 && row.modes.find(options.mode) == std::string_view::npos)
-      return std::string(row.option) + ": found --mode " + options.mode + ", expected " + std::string(row.modes) +
-             "; " + row.otherwise;
+      throw UsageError(cat(row.option, ": found --mode ", options.mode, ", expected ", row.modes, "; ", row.otherwise));
   if (options.mode == "range" && options.record.nvtx.empty())
-    return "--mode range needs --nvtx; --list-ranges shows what the program opens";
+    throw UsageError("--mode range needs --nvtx; --list-ranges shows what the program opens");
   if (app.count("--ncu") > 0 && options.mode != "ncu" && options.verify.empty())
-    return "--ncu needs --mode ncu or --verify ncu, which run Nsight Compute";
+    throw UsageError("--ncu needs --mode ncu or --verify ncu, which run Nsight Compute");
   if (!options.verify.empty() && !options.record.nvtx.empty())
-    return "--verify does not go with --nvtx, whose expressions Nsight Compute reads otherwise; select launches with "
-           "--kernel, --skip and --count";
+    throw UsageError(
+        "--verify does not go with --nvtx, whose expressions Nsight Compute reads otherwise; select launches with "
+        "--kernel, --skip and --count");
   for (const char* option : {"--estimate", "--strict", "--top", "--by"})
     if (is_study && app.count(option) > 0)
-      return std::string(option) +
-             " does not go with --models and --batches, which only write a file for each run; "
-             "read those with pagoda-import or roofline-plot";
-  if (options.output == "-" && options.csv == "-") return "--output and --csv cannot both be standard output";
+      throw UsageError(cat(option,
+                           " does not go with --models and --batches, which only write a file for each run; read those "
+                           "with pagoda-import or roofline-plot"));
+  if (options.output == "-" && options.csv == "-")
+    throw UsageError("--output and --csv cannot both be standard output");
   if (options.mode != "ncu")  // ncu has its own syntax of expressions
     for (const auto& [name, text] : {std::pair{"--nvtx", &options.record.nvtx},
                                      {"--kernel", &options.record.kernel},
@@ -63,11 +65,10 @@ std::string wrong_use(const CLI::App& app, const Options& options) {
       char why[128] = {};
       if (error != 0) {
         regerror(error, &compiled, why, sizeof why);
-        return std::string(name) + " " + *text + " is not an extended regular expression: " + why;
+        throw UsageError(cat(name, " ", *text, " is not an extended regular expression: ", why));
       }
       if (!text->empty()) regfree(&compiled);
     }
-  return "";
 }
 
 constexpr const char* kExamples = R"(Examples:
@@ -146,7 +147,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
   if (options.command.empty()) throw UsageError("say what to run: pagoda-profile [options] -- PROGRAM [ARGUMENTS]");
   if (options.command.front().starts_with("-")) throw UsageError(options.command.front() + " is not an option");
   refuse_beside(app, "--list-ranges", {"--library", "--cupti", "--keep-raw"});
-  if (const std::string wrong = wrong_use(app, options); !wrong.empty()) throw UsageError(wrong);
+  check_use(app, options);
   return options;
 }
 

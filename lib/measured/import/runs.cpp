@@ -12,14 +12,9 @@ namespace {
 
 using documents::plus;
 
-struct Summary {
-  double median = 0;
-  documents::Spread spread;
-};
-Summary summarize(const std::vector<double>& samples) {
-  const base::Summary summary = base::summarize(samples);
+documents::Spread spread_of(const base::Summary& summary, const std::vector<double>& samples) {
   const double mean = std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(summary.n);
-  return {summary.median, {summary.min, summary.max, mean, static_cast<std::int64_t>(summary.n)}};
+  return {summary.min, summary.max, mean, static_cast<std::int64_t>(summary.n)};
 }
 
 }  // namespace
@@ -32,9 +27,9 @@ void set_runs(std::size_t runs, const std::optional<std::int64_t>& warmup, docum
 
 void set_run_seconds(std::vector<double> seconds, documents::Measured& measured) {
   seconds.erase(seconds.begin(), seconds.begin() + measured.warmup);
-  const Summary summary = summarize(seconds);
+  const base::Summary summary = base::summarize(seconds);
   measured.seconds = summary.median;
-  if (seconds.size() > 1) measured.spread = summary.spread;
+  if (seconds.size() > 1) measured.spread = spread_of(summary, seconds);
 }
 
 std::size_t launches_per_run(std::size_t launches, const ImportOptions& options, std::string_view subject,
@@ -113,13 +108,13 @@ void KernelRows::finish(documents::Measured& measured) && {
       launches.push_back(static_cast<double>(sum.launches));
       if (&sum != &row.sums.front()) accumulate(total, sum.sample);
     }
-    const Summary times = summarize(seconds), counts = summarize(launches);
-    if (counts.spread.min != counts.spread.max) ++uneven;
+    const base::Summary times = base::summarize(seconds), counts = base::summarize(launches);
+    if (counts.min != counts.max) ++uneven;
     documents::MeasuredKernel kernel = std::move(row.kernel);
     kernel.launches = static_cast<std::int64_t>(counts.median);
     if (total.seconds) {
       kernel.seconds = times.median;
-      if (last - first > 1) kernel.spread = times.spread;
+      if (last - first > 1) kernel.spread = spread_of(times, seconds);
     }
     const auto mean = [&](const std::optional<double>& sum) {
       return sum ? std::optional(*sum / static_cast<double>(last - first)) : std::nullopt;
