@@ -1,8 +1,6 @@
 // pagoda.measured/1 to and from values.
 #include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <utility>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"

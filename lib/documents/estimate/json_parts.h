@@ -1,8 +1,6 @@
 // Parts of an estimate's JSON that columns have as members, and the enums that estimates spell.
 #pragma once
 
-#include <vector>
-
 #include "pagoda/documents/archive.h"
 #include "pagoda/documents/columns.h"
 

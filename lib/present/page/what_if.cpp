@@ -1,6 +1,5 @@
 #include "page/parts.h"
 
-#include <algorithm>
 #include <array>
 #include <map>
 

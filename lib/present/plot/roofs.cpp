@@ -1,7 +1,6 @@
 #include "plot/roofs.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 

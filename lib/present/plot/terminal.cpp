@@ -256,10 +256,9 @@ std::string chart_text(const Chart& chart) {
   text += chart.series.empty()              ? "\n"
           : chart.series.front().has_time() ? "; ● measured, ○ least time, ★ whole model\n"
                                             : "; ○ least time of an operator, ★ whole model\n";
-  if (!chart.series.empty()) text += indent + "letters: rows of the table; small dots: below 1% of the time\n";
-  for (const Series& series : chart.series) {
-    if (&series != &chart.series.front()) break;
-    text += "\n" + table(chart, series);
+  if (!chart.series.empty()) {
+    const Series& series = chart.series.front();
+    text += indent + "letters: rows of the table; small dots: below 1% of the time\n\n" + table(chart, series);
     for (std::size_t i = 1; i < kAbsences; ++i)
       if (const auto& [items, share] = series.absent[i]; items > 0)
         text += std::to_string(items) + " " + std::string(to_string(static_cast<Absence>(i))) +

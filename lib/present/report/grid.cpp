@@ -1,6 +1,4 @@
 // Cells of the table and Markdown reports: rounded, with units, printable.
-#include <algorithm>
-#include <cmath>
 #include <tuple>
 
 #include "pagoda/estimate/make_estimate.h"

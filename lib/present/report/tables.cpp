@@ -1,7 +1,6 @@
 // The report of an estimate as a table, and the same as GitHub-flavoured Markdown: rows, totals, and formulas if dims
 // are free.
 #include <algorithm>
-#include <array>
 
 #include "pagoda/estimate/make_estimate.h"
 #include "report/rows.h"
