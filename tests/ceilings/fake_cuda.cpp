@@ -44,8 +44,10 @@ struct Chip {
   int major, minor;
   double fp4;  // FLOP per clock and SM
 };
-constexpr Chip kChips[] = {
-    {"", "Fake Hopper", 9, 0, 0}, {"blackwell", "Fake Blackwell", 10, 0, 32768}, {"ultra", "Fake Ultra", 10, 3, 49152}};
+constexpr Chip kChips[] = {{"", "Fake Hopper", 9, 0, 0},
+                           {"blackwell", "Fake Blackwell", 10, 0, 32768},
+                           {"ultra", "Fake Ultra", 10, 3, 49152},
+                           {"next", "Fake Next", 99, 0, 0}};  // of no machine code, newer than any PTX
 const Chip& chip() {
   const char* wanted = std::getenv("FAKE_CUDA_CHIP");
   for (const Chip& c : kChips)
@@ -57,6 +59,7 @@ const Chip& chip() {
 bool missing(const std::string& kernel) {
   if (kernel == "mma_fp8") return true;
   if (chip().major == 9) return kernel.starts_with("tcgen05_");
+  if (chip().major == 99) return kernel.starts_with("wgmma_") || kernel.starts_with("tcgen05_");
   return kernel.starts_with("wgmma_") ||
          (chip().minor == 3 && (kernel.ends_with("_i8") || kernel == "mma_f64") && kernel != "mma_i8") ||
          (chip().minor == 0 && kernel.ends_with("_long"));

@@ -317,6 +317,15 @@ TEST_CASE("a device that is lost before anything is measured is a message and ex
   CHECK(r.says("cuCtxSetCurrent"));
 }
 
+TEST_CASE("a chip that is newer than the build's machine code runs PTX, and the report says so" *
+          doctest::test_suite("kernels_hopper")) {
+  need_kernels(90);
+  const Outcome r = run("--only launch", "", "next");
+  CAPTURE(r.err);
+  CHECK(r.code == 0);
+  CHECK(r.says("not run: machine code: this build has none for compute capability 99.0"));
+}
+
 TEST_CASE("a driver older than the toolkit is exit 6: the device is there, and what would mend it is said" *
           doctest::test_suite("kernels_hopper")) {
   need_kernels(90);

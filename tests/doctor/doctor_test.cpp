@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "doctor.h"
 #include "support/files.h"
@@ -102,6 +103,17 @@ Finding gpu_finding(const Machine& machine, const char* id) {
 }
 
 }  // namespace
+
+TEST_CASE("a thread runs on the CPU that it is pinned to, and stays where it is for one that does not exist") {
+  std::thread([] {
+    const std::vector<int> before = allowed_cpus();
+    REQUIRE_FALSE(before.empty());
+    pin_to_cpu(before.back());
+    CHECK(allowed_cpus() == std::vector{before.back()});
+    pin_to_cpu(65535);  // beyond the 1,024 of one cpu_set_t
+    CHECK(allowed_cpus() == std::vector{before.back()});
+  }).join();
+}
 
 TEST_CASE("a quiet CPU: everything of the guide is in force, nothing is wrong") {
   Machine machine;
@@ -342,8 +354,9 @@ TEST_CASE("compilers, headers of Python, Triton, and a torch.compile that runs")
   CHECK(find(findings, "software.triton")->found == "triton 3.5.0 of Python 3.11.7");
   CHECK(find(findings, "software.python_headers")->state == State::Warning);
   CHECK(find(findings, "software.torch_compile")->state == State::Note);  // not tried unless requested
-  program("python", "case $3 in *torch.compile*) echo a warning; echo runs cpu;; *) echo torch 2.9.0; "
-                    "echo 'Python.h /opt/my python/Python.h';; esac");
+  program("python",
+          "case $3 in *torch.compile*) echo a warning; echo runs cpu;; *) echo torch 2.9.0; "
+          "echo 'Python.h /opt/my python/Python.h';; esac");
   s.tries_compile = true;
   findings = examine_software(s);
   CHECK(find(findings, "software.python_headers")->found == "/opt/my python/Python.h");
@@ -390,6 +403,7 @@ TEST_CASE("lists of CPUs and fields of status files") {
   CHECK(cpu_list("0-3,8") == std::vector<int>{0, 1, 2, 3, 8});
   CHECK(cpu_list("").empty());
   CHECK(cpu_list("x,-1,5").size() == 1);
+  CHECK(cpu_list("0-1000000").size() == 65536);
   CHECK(cpu_list_text({0, 1, 2, 5, 7, 8}) == "0-2,5,7-8");
   CHECK(*field("Name:\tx\nCapEffX: 1\nCapEff:  2", "CapEff") == "2");
   CHECK(!field("CapEffX: 1", "CapEff"));

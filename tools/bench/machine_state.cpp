@@ -1,8 +1,6 @@
 // Reads Linux's files about processors and load, and times how processors hand over data.
 #include "machine_state.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -54,13 +52,6 @@ constexpr int kExchanges = 500, kSeries = 8;        // the fastest series counts
 constexpr std::chrono::milliseconds kPatience{20};  // for each pair
 constexpr int kStop = -1;
 
-void run_on(int processor) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(processor, &set);
-  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-}
-
 // Waits until `line` holds `value`; false: it holds kStop, or the deadline has passed.
 bool wait_for(const std::atomic<int>& line, int value, Clock::time_point deadline) {
   constexpr int kSpins = 4096;  // between two looks at the clock
@@ -80,11 +71,11 @@ std::optional<double> between(int first, int second) {
   const auto deadline = Clock::now() + kPatience;
   std::optional<double> fastest;
   std::thread answering([&] {
-    run_on(second);
+    pin_to_cpu(second);
     for (int i = 0; wait_for(line, 2 * i + 1, deadline); ++i) line.store(2 * i + 2, std::memory_order_release);
   });
   std::thread asking([&] {
-    run_on(first);
+    pin_to_cpu(first);
     int i = 0;
     for (int series = 0; series < kSeries; ++series) {
       const auto start = Clock::now();

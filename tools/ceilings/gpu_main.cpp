@@ -279,7 +279,7 @@ Outcome run_gpu(const Options& options, bool show_progress) {
   GpuCeilings ceilings(gpu, trace, options);
   std::vector<Experiment> experiments = ceilings.experiments();
   require_any(options, experiments.size());
-  document.not_run = ceilings.not_run();
+  document.not_run.insert(document.not_run.end(), ceilings.not_run().begin(), ceilings.not_run().end());
   std::vector<Ceiling> kept;
   if (!options.resume.empty()) {
     const CeilingsDocument before = documents::load_ceilings(options.resume);

@@ -1,8 +1,6 @@
 // Pinned threads, and samples on them with the observed disturbances.
 #include "workers.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -56,10 +54,7 @@ double core_clock_hz(const ChainKernel& chain) {
 }
 
 void Workers::loop(std::size_t worker) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(cpus_[worker], &set);
-  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+  pin_to_cpu(cpus_[worker]);
   flush_denormals();
   std::uint64_t seen = 0;
   std::unique_lock lock(mutex_);

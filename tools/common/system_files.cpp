@@ -16,6 +16,18 @@ namespace pagoda::tools {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+constexpr int kMostCpus = 1 << 16;
+
+// A set of all CPUs that a kernel may number; one cpu_set_t holds the first 1,024.
+struct CpuSet {
+  std::vector<cpu_set_t> sets = std::vector<cpu_set_t>(kMostCpus / CPU_SETSIZE);  // all bits are 0
+  std::size_t bytes() const { return sets.size() * sizeof(cpu_set_t); }
+};
+
+}  // namespace
+
 std::optional<std::string> SystemFiles::text(const std::string& path) const {
   std::ifstream stream(root_ + path, std::ios::binary);
   if (!stream) return std::nullopt;
@@ -86,13 +98,18 @@ std::string SystemFiles::cgroup_folder() const {
 }
 
 std::vector<int> allowed_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
+  CpuSet set;
   std::vector<int> result;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return result;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &set)) result.push_back(cpu);
+  if (sched_getaffinity(0, set.bytes(), set.sets.data()) != 0) return result;
+  for (int cpu = 0; cpu < kMostCpus; ++cpu)
+    if (CPU_ISSET_S(cpu, set.bytes(), set.sets.data())) result.push_back(cpu);
   return result;
+}
+
+void pin_to_cpu(int cpu) {
+  CpuSet set;
+  CPU_SET_S(cpu, set.bytes(), set.sets.data());
+  sched_setaffinity(0, set.bytes(), set.sets.data());
 }
 
 std::vector<std::string> words(std::string_view text) {
@@ -101,7 +118,6 @@ std::vector<std::string> words(std::string_view text) {
 }
 
 std::vector<int> cpu_list(std::string_view text) {
-  constexpr int kMost = 1 << 16;
   std::vector<int> result;
   std::istringstream parts{std::string(text)};
   for (std::string part; std::getline(parts, part, ',');) {
@@ -109,7 +125,7 @@ std::vector<int> cpu_list(std::string_view text) {
     const auto from = base::parse_number<int>(part.substr(0, dash));
     const auto to = dash == std::string::npos ? from : base::parse_number<int>(part.substr(dash + 1));
     if (!from || !to || *from < 0) continue;
-    for (int cpu = *from; cpu <= *to && cpu - *from < kMost; ++cpu) result.push_back(cpu);
+    for (int cpu = *from; cpu <= *to && cpu < kMostCpus; ++cpu) result.push_back(cpu);
   }
   return result;
 }

@@ -41,6 +41,8 @@ std::optional<std::string> field(std::string_view text, std::string_view name);
 double steady_seconds();  // of the steady clock
 // The CPUs that this process may run on.
 std::vector<int> allowed_cpus();
+// Lets the calling thread run on `cpu` alone; where that is not allowed, it stays where it is.
+void pin_to_cpu(int cpu);
 std::vector<std::string> words(std::string_view text);
 // "0-3,8" → 0 1 2 3 8.
 std::vector<int> cpu_list(std::string_view text);
