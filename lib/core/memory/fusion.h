@@ -164,11 +164,4 @@ void recompute_dequantised(const Model& model, const Analysis& analysis, Schedul
 // In an order in which they can run.
 std::vector<MovedUnit> fuse(const Model& model, const Analysis& analysis, const Schedule& schedule);
 
-// Memory traffic when units run in sequence with a cache.
-struct CacheResult {
-  std::vector<std::pair<Int, Int>> moved;  // bytes read and written, by unit (0 for units with a body)
-  std::vector<ResidentTensor> stayed;
-};
-CacheResult run_cached(std::span<const MovedUnit> units, const Schedule& schedule, const TrafficOptions& options);
-
 }  // namespace pagoda::inline core

@@ -18,6 +18,37 @@ Work gelu_work(bool exact) { return exact ? ops_each(9, 2) : ops_each(17, 1); }
 
 }  // namespace
 
+// Compares axis by axis, from the last. A constant 1 against a larger constant is broadcast for all sizes; against a
+// formula d it is broadcast if d > 1, which min(1, d − 1) expresses.
+Dim is_broadcast(const OpContext& op, int input) {
+  const Shape& operand = op.shape(input);
+  const Shape& output = op.output_shape(0);
+  Dim extra = 1;  // product of the output's sizes along axes that the operand lacks
+  for (std::size_t i = 0; i < output.size(); ++i) {
+    const Dim& size = output[output.size() - 1 - i];
+    const bool lacks = i >= operand.size() || (operand[operand.size() - 1 - i] == Dim(1) && size != Dim(1));
+    if (!lacks) continue;
+    if (size.is_constant() && size != Dim(1)) return 1;
+    extra *= size;
+  }
+  return extra == Dim(1) ? Dim(0) : min(Dim(1), extra - 1);
+}
+
+Dim summed(const OpContext& op, int input) { return op.output_elements(0) - op.elements(input); }
+
+Gradient& each(Backward& b, int input, const Work& each, std::vector<Read> reads) {
+  if (!b.wants(input)) return b.add(input);
+  const bool is_passed_on = each.arith == Dim(0) && each.special == Dim(0) && reads.empty();
+  Gradient& gradient = b.add(input, std::move(reads), each * b.op.output_elements(0));
+  gradient.work.arith += summed(b.op, input);
+  if (is_passed_on && !b.is_parameter(input)) {
+    gradient.is_passed_on = true;
+    gradient.moved = is_broadcast(b.op, input);
+    gradient.is_renamed = gradient.moved == Dim(0);
+  }
+  return gradient;
+}
+
 // --- several operands ---
 
 void add(Backward& b) {

@@ -49,6 +49,11 @@ void cum_sum(Backward& b) { b.add(0).work.arith = b.forward.arith; }
 
 // --- pools ---
 
+Read indices(Backward& b) {
+  if (b.op.has_output(1)) return {Source::Output, 1};
+  return b.keep("indices", byte_size(b.op.output_elements(0), ElementType::Int64));
+}
+
 // Each result's gradient is added where its maximum was.
 void max_pool(Backward& b) {
   if (b.wants(0)) b.add(0, {indices(b)}, {.arith = b.op.output_elements(0)});

@@ -1,4 +1,7 @@
 // The backward of every operator whose facts say Gradient::Rule, one row each.
+#include <algorithm>
+
+#include "ops/op_rule.h"
 #include "train/backward_rule.h"
 
 namespace pagoda::inline core::train_rules {
@@ -158,9 +161,25 @@ constexpr BackwardRule kMicrosoft[] = {
 // clang-format on
 static_assert(well_formed(kDefault) && well_formed(kMicrosoft));
 
+constexpr BackwardRule kNone{"", nullptr, 0, 0, "no gradient, by nature"};
+constexpr BackwardRule kUnmodelled{"", nullptr, kAll, kAll, "not modelled"};
+
 }  // namespace
 
 std::span<const BackwardRule> default_rules() { return kDefault; }
 std::span<const BackwardRule> microsoft_rules() { return kMicrosoft; }
+
+const BackwardRule& backward_rule(std::string_view domain, std::string_view op_type) {
+  const OpRule* forward = ops::find_rule(domain, op_type);
+  if (forward == nullptr) return kUnmodelled;
+  if (forward->facts.gradient != pagoda::Gradient::Rule)
+    return has_gradient(forward->facts.gradient) ? kUnmodelled : kNone;
+  const std::span<const BackwardRule> rules = domain.empty() ? default_rules() : microsoft_rules();
+  const auto found = std::lower_bound(rules.begin(), rules.end(), op_type,
+                                      [](const BackwardRule& rule, std::string_view key) { return rule.name < key; });
+  return found != rules.end() && found->name == op_type ? *found : kUnmodelled;
+}
+
+const BackwardRule& unmodelled_backward() { return kUnmodelled; }
 
 }  // namespace pagoda::inline core::train_rules
