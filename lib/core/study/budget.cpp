@@ -17,6 +17,7 @@ namespace pagoda::inline core {
 namespace {
 
 constexpr base::EnumNames<BudgetKind::Seconds> kBudgetKinds("flops", "bytes", "params", "memory", "seconds");
+constexpr std::array<std::string_view, kBudgetKinds.kSize> kExamples = {"10GFLOP", "500MB", "25M", "8GiB", "5ms"};
 constexpr base::EnumNames<Verdict::CannotTell> kVerdicts("fits", "exceeds", "cannot tell");
 
 struct Unit {
@@ -56,11 +57,6 @@ std::optional<double> unit_factor(BudgetKind kind, std::string_view given) {
   if (kind == BudgetKind::Seconds) return factor_of(kTimes, text);
   if (kind == BudgetKind::Params) return text == "b" ? 1e9 : factor_of(kPrefixes, text);  // "7B" parameters
   return factor_of(kPrefixes, kind == BudgetKind::Flops ? without(text, kFlops) : without(text, kBytes));
-}
-
-std::string_view example(BudgetKind kind) {
-  static constexpr std::array<std::string_view, 5> kExamples = {"10GFLOP", "500MB", "25M", "8GiB", "5ms"};
-  return kExamples[static_cast<std::size_t>(kind)];
 }
 
 // A count with free dims at 1, if known, and the free dims that it depends on.
@@ -106,12 +102,6 @@ Known known(const Budget& budget, const Analysis& analysis, const BudgetOptions&
     }
   }
   return {};
-}
-
-void add_partial_cause(BudgetResult& result, const Analysis& analysis) {
-  if (!analysis.partial || result.budget.kind == BudgetKind::Params) return;
-  result.causes.push_back(
-      cat(analysis.totals.unmodelled_nodes, " nodes are not modelled: ", base::joined(analysis.totals.unmodelled_ops)));
 }
 
 // The value that a limit is compared with: an exact count, or a time.
@@ -167,7 +157,7 @@ Budget parse_budget(BudgetKind kind, std::string_view text) {
   const bool is_number = error == std::errc() && std::isfinite(number) && number >= 0 && end != text.data();
   if (!is_number || !factor || number * *factor > 1e36)
     throw Error(cat("'", text, "' is not a limit on ", to_string(kind), "; expected a number and a unit such as ",
-                    example(kind)));
+                    kExamples[static_cast<std::size_t>(kind)]));
   Budget budget;
   budget.kind = kind;
   budget.text = text;
@@ -203,7 +193,9 @@ BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const 
   if (found.time != nullptr && found.time->at_least && found.time->unknown_rows > analysis.totals.unmodelled_nodes)
     result.causes.push_back(cat("the device has no known peak for ",
                                 found.time->unknown_rows - analysis.totals.unmodelled_nodes, " nodes"));
-  add_partial_cause(result, analysis);
+  if (analysis.partial && budget.kind != BudgetKind::Params)
+    result.causes.push_back(cat(analysis.totals.unmodelled_nodes,
+                                " nodes are not modelled: ", base::joined(analysis.totals.unmodelled_ops)));
   if (!count.free_dims.empty())
     result.causes.push_back("it depends on " + base::joined(count.free_dims) + "; set them with `batch` or `dims`");
   if (!found.is_known()) return result;

@@ -48,7 +48,7 @@ class Search {
     std::optional<PositionTable> found;
     for (const NodeReport& row : analysis_.nodes) {
       const Node& node = model_.graph(row.graph).node(row.node);
-      for (const auto& table : {looked_up(row.graph, node), cut_out(row.graph, node), rotated_by(row.graph, node)})
+      for (const auto& table : {picked(row.graph, node), rotated_by(row.graph, node)})
         if (table && (!found || table->positions < found->positions)) found = table;
     }
     return found;
@@ -98,25 +98,17 @@ class Search {
     return std::nullopt;
   }
 
-  std::optional<PositionTable> looked_up(GraphId graph, const Node& node) {
-    if (node.op_type != "Gather" || node.integer("axis", 0) != 0 || node.input(0) == kAbsent ||
-        node.input(1) == kAbsent)
-      return std::nullopt;
-    const Place table = resolved({graph, node.input(0)}), index = resolved({graph, node.input(1)});
+  // A Gather of rows, or a Slice of rows from one position to another.
+  std::optional<PositionTable> picked(GraphId graph, const Node& node) {
+    constexpr std::size_t kAxes = 3;  // of a Slice
+    const bool is_slice = node.op_type == "Slice";
+    if (!is_slice && (node.op_type != "Gather" || node.integer("axis", 0) != 0)) return std::nullopt;
+    if (is_slice && node.input(kAxes) != kAbsent && known(graph, node.input(kAxes)) != 0) return std::nullopt;
+    const ValueId begin = node.input(1), end = node.input(is_slice ? 2 : 1);
+    if (node.input(0) == kAbsent || begin == kAbsent || end == kAbsent) return std::nullopt;
+    const Place table = resolved({graph, node.input(0)}), index = resolved({graph, end});
     if (!table_of(table, 0) || stored(index) != nullptr || !counts(index)) return std::nullopt;
-    return table_of(table, rows_before(index));
-  }
-
-  // A Slice of rows from one position to another.
-  std::optional<PositionTable> cut_out(GraphId graph, const Node& node) {
-    constexpr std::size_t kStarts = 1, kEnds = 2, kAxes = 3;
-    if (node.op_type != "Slice" || node.input(0) == kAbsent || node.input(kStarts) == kAbsent ||
-        node.input(kEnds) == kAbsent)
-      return std::nullopt;
-    if (node.input(kAxes) != kAbsent && known(graph, node.input(kAxes)) != 0) return std::nullopt;
-    const Place table = resolved({graph, node.input(0)}), end = resolved({graph, node.input(kEnds)});
-    if (!table_of(table, 0) || stored(end) != nullptr || !counts(end)) return std::nullopt;
-    return table_of(table, rows_before(resolved({graph, node.input(kStarts)})));
+    return table_of(table, rows_before(resolved({graph, begin})));
   }
 
   // Rows of the table before the row of the first position: the offset that is added to the index.
