@@ -292,6 +292,7 @@ std::vector<std::string> slow_notes(const EngineRun& run, const OrtKernels& lowe
   }
   std::sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<std::string> notes;
+  notes.reserve(slow.size());
   for (auto& [sum, note] : slow) notes.push_back(std::move(note));
   return notes;
 }

@@ -112,7 +112,7 @@ void add_trajectory(const Chart& chart, Series& series) {
   if (estimate.sweep->points.size() > 1) series.label = estimate.label_without_free();
   const bool has_runs = !series.runs.empty();  // of a file of whole runs; those of the sweep are then the same
   for (const documents::EstimatePoint& point : estimate.sweep->points) {
-    Star star{.label = cat(estimate.sweep->dims.front(), "=", base::shortest(static_cast<double>(point.sizes.front()))),
+    Star star{.label = cat(estimate.sweep->dims.front(), "=", point.sizes.front()),
               .flops = documents::real(point.counts.flops).value_or(0),
               .bytes = documents::real(point.counts.bytes).value_or(0)};
     if (star.flops <= 0 || star.bytes <= 0) continue;
@@ -148,8 +148,8 @@ void add_path(Chart& chart) {
   for (const Series& series : chart.series) {
     const auto& star = series.measured_star ? series.measured_star : series.bound_star;
     if (!star) continue;
-    const double size = static_cast<double>(chart.estimates[*series.estimate].document().bindings.at(*dim).value_or(1));
-    points.emplace_back(size, Star{cat(*dim, "=", base::shortest(size)), star->flops, star->bytes, star->seconds});
+    const std::int64_t size = chart.estimates[*series.estimate].document().bindings.at(*dim).value_or(1);
+    points.emplace_back(static_cast<double>(size), Star{cat(*dim, "=", size), star->flops, star->bytes, star->seconds});
   }
   std::ranges::stable_sort(points, {}, &std::pair<double, Star>::first);
   chart.path_dim = *dim;

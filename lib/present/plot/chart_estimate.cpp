@@ -80,7 +80,7 @@ std::string ChartEstimate::label_without_free() const {
 std::string ChartEstimate::label(const std::string& without) const {
   std::string name = model_label(*this);
   for (const auto& [dim, size] : document().bindings)
-    if (dim != without) name += cat(", ", dim, "=", size ? base::shortest(static_cast<double>(*size)) : "1 (free)");
+    if (dim != without) name += cat(", ", dim, "=", size ? cat(*size) : "1 (free)");
   return name;
 }
 
