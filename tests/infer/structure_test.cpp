@@ -130,6 +130,14 @@ TEST_CASE("Loop finds the sizes that grow from trip to trip") {
   CHECK((*many.outputs[0].type.shape)[1] == Dim(4));
 }
 
+TEST_CASE("a node that lacks another input in each walk of its loop's body is reported once") {
+  const Analysis analysis = analyze(
+      test::graph("x:f32[1,4], m:i64=1000, c:bool=true -> y = Loop(m, c, x) {body=( i:i64[], k:bool[], v:f32[1,4] -> "
+                  "u = NoSuchOp(v); w = Add(v, u) => k, w)}"));
+  const auto of_sum = [](const Diagnostic& diagnostic) { return diagnostic.cause == Cause::UnknownInput; };
+  CHECK(std::ranges::count_if(analysis.diagnostics, of_sum) == 1);
+}
+
 TEST_CASE("a loop over lists of sizes is walked trip by trip until no symbol is left") {
   // torch.tensor_split with indices is exported like this: slices between consecutive entries, collected in a sequence.
   const test::OpCase split = {

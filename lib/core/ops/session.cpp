@@ -66,9 +66,19 @@ void Session::require(const Dim& size, const Dim& other, const Name& node, bool 
     taken_for_equal.push_back({size, other, or_one, node});
 }
 
+namespace {
+
+// Diagnostics with the same key are one. A body of a loop is walked several times, and its nodes may lack another input
+// each time.
+std::string key_of(const std::string& node, const std::string& message, Cause cause) {
+  return cause == Cause::UnknownInput ? node + '\n' : cat(node, "\n", message);
+}
+
+}  // namespace
+
 void Session::note(Severity severity, std::string node, std::string message, Cause cause) {
   constexpr std::size_t kMaxDiagnostics = 10'000;
-  if (diagnostics.size() < kMaxDiagnostics && noted_.insert(node + '\n' + message).second)
+  if (diagnostics.size() < kMaxDiagnostics && noted_.insert(key_of(node, message, cause)).second)
     diagnostics.push_back({severity, std::move(node), std::move(message), cause});
 }
 
@@ -76,7 +86,7 @@ std::vector<Diagnostic> Session::take_notes(std::size_t first) {
   const auto begin = diagnostics.begin() + first;
   std::vector<Diagnostic> taken(std::make_move_iterator(begin), std::make_move_iterator(diagnostics.end()));
   diagnostics.erase(begin, diagnostics.end());
-  for (const Diagnostic& diagnostic : taken) noted_.erase(diagnostic.node + '\n' + diagnostic.message);
+  for (const Diagnostic& each : taken) noted_.erase(key_of(each.node, each.message, each.cause));
   return taken;
 }
 
