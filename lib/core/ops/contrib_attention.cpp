@@ -417,9 +417,6 @@ void infer_remove_padding(OpContext& op) {
   op.set_output(3, ElementType::Int32, {Dim(1)});
 }
 
-// Reads only the tokens that it keeps.
-OpCost cost_remove_padding(const OpContext& op) { return cost_reading(op, {1}, op.output_bytes(0)); }
-
 // tokens [T, H], offsets [B, S] → [B, S, H].
 Shape restore_padding_shape(OpContext& op) {
   expect_rank(op, {0, 1}, 2);
@@ -443,7 +440,7 @@ constexpr OpRule kContribAttentionRules[] = {
     {"QOrderedAttention",           shaped<q_ordered_attention_shape>,    cost_q_ordered_attention,         nullptr, "as Attention; scale, round, 2 clamps per projection, score, probability and output element", kAttention},
     {"QOrderedLongformerAttention", infer_longformer,                     cost_longformer,                  nullptr, "not known: which tokens attend globally is data", kAttention},
     {"RelativePositionBias",        shaped<relative_bias_shape>,          cost_relative_bias,               nullptr, "4 and log per distance; elements picked from the table", kAttention},
-    {"RemovePadding",               infer_remove_padding,                 cost_remove_padding,              nullptr, "no arithmetic; reads the tokens that it keeps", kGathering.with(Gradient::Unmodelled)},
+    {"RemovePadding",               infer_remove_padding,                 cost_picked_by,                   nullptr, "no arithmetic; reads the tokens that it keeps", kGathering.with(Gradient::Unmodelled)},
     {"RestorePadding",              shaped<restore_padding_shape>,        cost_move,                        nullptr, "no arithmetic; reads the tokens, writes all rows", kGathering.with(Gradient::Unmodelled)},
 };
 // clang-format on

@@ -274,8 +274,6 @@ void infer_integer16(OpContext& op) {
   shaped_as<product_shape<1>, ElementType::Uint32>(op);
 }
 
-OpCost cost_integer16(const OpContext& op) { return op.streamed() + product_work(op, 1); }
-
 // --- QGemm: A, scale, zero point, B, scale, zero point, C, scale and zero point of Y ---
 
 void infer_q_gemm(OpContext& op) {
@@ -334,7 +332,7 @@ constexpr OpRule kContribMatmulRules[] = {
     {"MatMulBlockQuantizedFp8Weight", shaped<block_float_shape<1>>,  cost_block_fp8,         nullptr, "K·N macs per row, 1 mul per weight, div and mul per element of A with a scale, bias add", kOtherProduct},
     {"MatMulBnb4",            shaped<bnb4_shape>,            cost_bnb4,              nullptr, "K·N macs per row, 1 mul per weight", kOtherProduct},
     {"MatMulFpQ4",            shaped<fp_q4_shape>,           cost_fp_q4,             nullptr, "K·N macs per row, sub and mul per weight", kOtherProduct},
-    {"MatMulInteger16",       infer_integer16,               cost_integer16,         nullptr, "K macs per output element", kOtherProduct},
+    {"MatMulInteger16",       infer_integer16,               cost_as<"MatMul">,      nullptr, "K macs per output element", kOtherProduct},
     {"MatMulIntegerToFloat",  shaped<product_shape<1>, 2>,   cost_to_float,          nullptr, "K macs, scale, bias per output element; zero points per operand element", kOtherProduct},
     {"MatMulNBits",           shaped<nbits_shape>,           cost_nbits,             nullptr, "K·N macs per row, sub and mul per weight, bias add", kOtherProduct.reads({{}, {}, WeightUse::QuantScale, WeightUse::ZeroPoint})},
     {"MatMulNBitsMlp",        infer_nbits_mlp,               cost_nbits_mlp,         nullptr, "2·K·N macs per row, sub and mul per weight, norm, biases, activation, mul", kOtherProduct},

@@ -74,8 +74,6 @@ Shape embedding_shape(OpContext& op) {
   return appended(op.shape(1), {dim_of(op, 0, 1)});
 }
 
-OpCost cost_embedding(const OpContext& op) { return cost_reading(op, {1}, min(op.output_bytes(0), op.input_bytes(0))); }
-
 // --- CropAndResize: X [N, C, H, W], rois [R, 4], batch_indices [R], crop_size [2] ---
 
 Shape crop_shape(OpContext& op) {
@@ -282,7 +280,7 @@ constexpr OpRule kContribMiscRules[] = {
     {"Rfft",                 shaped<rfft_shape>,                cost_rfft,             nullptr,             "2.5·N·⌈log2 N⌉ per transform of length N", kSignal},
     {"Snpe",                 infer_opaque,                      cost_opaque,           nullptr,             "not known: a compiled model", kOther.with(Gradient::Unmodelled)},
     {"Tokenizer",            shaped_as<tokenizer_shape, ElementType::String>, cost_move,             nullptr,             "no arithmetic", kText},
-    {"TorchEmbedding",       shaped<embedding_shape>,           cost_embedding,        nullptr,             "no arithmetic; reads the indices and what they pick, at most all", kGathering.with(Gradient::Unmodelled)},
+    {"TorchEmbedding",       shaped<embedding_shape>,           cost_repeated_by,      nullptr,             "no arithmetic; reads the indices and what they pick, at most all", kGathering.with(Gradient::Unmodelled)},
     {"Trilu",                infer_as<"Trilu">,                 cost_as<"Trilu">,      fold_as<"Trilu">,    "no arithmetic; reads and writes all", kLayout.with(Gradient::Unmodelled)},
     {"UnfoldTensor",         shaped<unfold_shape>,              cost_move,             nullptr,             "no arithmetic; reads the input once, writes the output", kLayout.with(Gradient::Unmodelled)},
     {"Unique",               infer_unique,                      cost_as<"Unique">,     nullptr,             "as ai.onnx", kSearch.with(Gradient::Unmodelled)},

@@ -97,9 +97,7 @@ void infer_sum_integer(OpContext& op) {
   shaped_as<reduced_shape, ElementType::Int32>(op);
 }
 
-OpCost cost_sum_integer(const OpContext& op) {
-  return int8_cost(op) + Work{.arith = when(op.elements(0) != Dim(0), op.elements(0) - op.output_elements(0))};
-}
+OpCost cost_sum_integer(const OpContext& op) { return int8_cost(op) + Work{.arith = joins(op)}; }
 
 // --- block floating point, whose layout the execution provider defines ---
 
@@ -139,10 +137,8 @@ OpCost cost_ordered_gelu(const OpContext& op) {
 
 // X, scale, gamma, bias, scale of Y.
 OpCost cost_ordered_norm(const OpContext& op) {
-  const int axis = normal_axis(op, op.attribute("axis", -1), op.rank(0));
-  const Shape& shape = op.shape(0);
-  const Dim elements = op.elements(0);
-  return int8_cost(op) + layer_norm_work(elements, element_count(Shape(shape.begin(), shape.begin() + axis))) +
+  const Dim rows = rows_from(op, -1), elements = op.elements(0);
+  return int8_cost(op) + layer_norm_work(elements, rows) +
          (Work{.arith = op.has_input(3) ? 3 : 2} + requantize_work()) * elements;
 }
 

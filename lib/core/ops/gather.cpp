@@ -397,9 +397,6 @@ void infer_compress(OpContext& op) {
   op.set_output(0, op.element(0), std::move(shape));
 }
 
-// Reads the conditions and the elements that they keep.
-OpCost cost_compress(const OpContext& op) { return cost_reading(op, {1}, op.output_bytes(0)); }
-
 // The number of different slices along `axis` (without one: of different elements); empty if an element is unknown or
 // NaN.
 std::optional<std::int64_t> count_different(const SmallTensor& tensor, std::optional<std::size_t> axis) {
@@ -446,7 +443,7 @@ void infer_unique(OpContext& op) {
 // clang-format off
 constexpr OpRule kGatherRules[] = {
     // op               infer                        cost                  fold                   cost in words
-    {"Compress",        infer_compress,              cost_compress,        nullptr,               "no arithmetic; reads the conditions and what they keep", kGathering},
+    {"Compress",        infer_compress,              cost_picked_by,       nullptr,               "no arithmetic; reads the conditions and what they keep", kGathering},
     {"Gather",          shaped<gathered_shape>,      cost_gather,          fold_gather,           "no arithmetic; reads the indices and what they pick, at most all", kGathering.with(BatchAxis::Indexed).reads({WeightUse::Embedding})},
     {"GatherElements",  infer_gather_elements,       cost_gather_elements, fold_gather_elements,  "no arithmetic; reads the indices and what they pick, at most all", kGathering},
     {"GatherND",        shaped<gathered_runs_shape>, cost_gather_nd,       fold_gather_nd,        "no arithmetic; reads the indices and what they pick, at most all", kGathering},

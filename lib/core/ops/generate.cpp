@@ -10,11 +10,7 @@ namespace {
 // --- Constant ---
 
 // Exactly one attribute gives the value: a tensor, or since opset 12 a number, a string or a list of them.
-struct ConstantType {
-  std::string_view attribute;
-  ElementType element;
-};
-constexpr ConstantType kConstantTypes[] = {
+constexpr std::pair<std::string_view, ElementType> kConstantTypes[] = {
     {"value_float", ElementType::Float32}, {"value_floats", ElementType::Float32},
     {"value_int", ElementType::Int64},     {"value_ints", ElementType::Int64},
     {"value_string", ElementType::String}, {"value_strings", ElementType::String},
@@ -27,11 +23,11 @@ const Tensor* constant_tensor(const OpContext& op) {
 
 void infer_constant(OpContext& op) {
   if (const Tensor* tensor = constant_tensor(op)) return op.set_output(0, tensor->type);
-  for (const ConstantType& row : kConstantTypes) {
-    if (!op.has_attribute(row.attribute)) continue;
-    const std::size_t length = list_length(op, row.attribute);
-    const bool is_list = length > 0 || row.attribute.ends_with('s');
-    return op.set_output(0, row.element, is_list ? Shape{Dim(length)} : Shape{});
+  for (const auto& [attribute, element] : kConstantTypes) {
+    if (!op.has_attribute(attribute)) continue;
+    const std::size_t length = list_length(op, attribute);
+    const bool is_list = length > 0 || attribute.ends_with('s');
+    return op.set_output(0, element, is_list ? Shape{Dim(length)} : Shape{});
   }
   op.fail("no attribute gives the value");
 }

@@ -42,10 +42,6 @@ Shape array_features_shape(OpContext& op) {
   return output;
 }
 
-OpCost cost_array_features(const OpContext& op) {
-  return cost_reading(op, {1}, min(op.output_bytes(0), op.input_bytes(0)));
-}
-
 // y = x > threshold; x == replaced ? imputed : x; a look-up, which counts as one comparison, as in a hash table.
 constexpr auto kCostComparison = cost_each<1, 0, 1>;
 
@@ -53,21 +49,17 @@ void infer_category_mapper(OpContext& op) {
   set_shape_of_first(op, op.element(0) == ElementType::String ? ElementType::Int64 : ElementType::String);
 }
 
-struct TypedList {
-  std::string_view attribute;
-  ElementType element;
-};
-constexpr std::array<TypedList, 3> kEncoderValues = {{{"values_floats", ElementType::Float32},
-                                                      {"values_int64s", ElementType::Int64},
-                                                      {"values_strings", ElementType::String}}};
+constexpr std::pair<std::string_view, ElementType> kEncoderValues[] = {{"values_floats", ElementType::Float32},
+                                                                       {"values_int64s", ElementType::Int64},
+                                                                       {"values_strings", ElementType::String}};
 
 // The values decide the type; version 1 maps strings to their positions in classes_strings, and back.
 void infer_label_encoder(OpContext& op) {
   if (op.has_attribute("classes_strings") || op.opset() < 2) return infer_category_mapper(op);
   if (const auto* values = attribute_if<Tensor>(op, "values_tensor"))
     return set_shape_of_first(op, values->type.element);
-  for (const TypedList& values : kEncoderValues)
-    if (op.has_attribute(values.attribute)) return set_shape_of_first(op, values.element);
+  for (const auto& [attribute, element] : kEncoderValues)
+    if (op.has_attribute(attribute)) return set_shape_of_first(op, element);
   op.fail("no attribute gives the values");
 }
 
@@ -77,8 +69,6 @@ Shape one_hot_shape(OpContext& op) {
   if (categories == 0) op.fail("no attribute gives the categories");
   return appended(input, {Dim(categories)});
 }
-
-OpCost cost_one_hot(const OpContext& op) { return op.streamed() + compared(op.elements(0)); }
 
 // (x − offset)·scale.
 OpCost cost_scaler(const OpContext& op) {
@@ -530,7 +520,7 @@ OpCost cost_tree_ensemble(const OpContext& op) {
 // clang-format off
 constexpr OpRule kMlRules[] = {
     // op                      infer                         cost                    fold     cost in words
-    {"ArrayFeatureExtractor",  shaped<array_features_shape>, cost_array_features,    nullptr, "no arithmetic; reads the columns it picks", kLearner},
+    {"ArrayFeatureExtractor",  shaped<array_features_shape>, cost_repeated_by,       nullptr, "no arithmetic; reads the columns it picks", kLearner},
     {"Binarizer",              infer_same,                   kCostComparison,        nullptr, "1 comparison per element", kLearner},
     {"CastMap",                infer_cast_map,               cost_from_map,          nullptr, "no arithmetic; reads what it writes", kLearner},
     {"CategoryMapper",         infer_category_mapper,        kCostComparison,        nullptr, "1 look-up per element", kLearner},
@@ -541,7 +531,7 @@ constexpr OpRule kMlRules[] = {
     {"LinearClassifier",       infer_linear_classifier,      cost_linear_classifier, nullptr, "F macs and an intercept per model, transformation per score, C − 1 comparisons per row", kLearner},
     {"LinearRegressor",        infer_linear_regressor,       cost_linear_regressor,  nullptr, "F macs, intercept, transformation per target", kLearner},
     {"Normalizer",             infer_shape_of_first<ElementType::Float32>, cost_normalizer,        nullptr, "MAX 2, L1 3, L2 3 per element and a root per row", kLearner},
-    {"OneHotEncoder",          shaped_as<one_hot_shape, ElementType::Float32>, cost_one_hot,           nullptr, "1 look-up per input element", kLearner},
+    {"OneHotEncoder",          shaped_as<one_hot_shape, ElementType::Float32>, cost_compared,          nullptr, "1 look-up per input element", kLearner},
     {"SVMClassifier",          infer_svm_classifier,         cost_svm_classifier,    nullptr, "F macs and kernel per support vector, C − 1 coefficients per vector, ρ and vote per pair of classes", kLearner},
     {"SVMRegressor",           infer_svm_regressor,          cost_svm_regressor,     nullptr, "F macs, kernel and coefficient per support vector, ρ", kLearner},
     {"Scaler",                 infer_shape_of_first<ElementType::Float32>, cost_scaler,            nullptr, "sub, mul per element", kLearner},

@@ -33,12 +33,6 @@ OpCost cost_batch_norm(const OpContext& op) {
 
 // --- statistics over trailing axes ---
 
-// Number of rows when the axes from `axis` on are normalised.
-Dim row_count(const OpContext& op, std::int64_t default_axis) {
-  const auto begin = op.shape(0).begin();
-  return element_count(Shape(begin, begin + axis_of(op, default_axis)));
-}
-
 // Of each row, in the type in which they are computed.
 void set_statistics(OpContext& op, std::initializer_list<int> outputs) {
   if (std::none_of(outputs.begin(), outputs.end(), [&](int i) { return op.has_output(i); })) return;
@@ -55,7 +49,7 @@ void infer_layer_norm(OpContext& op) {
 
 // Moments; then per element normalise, scale, and shift where there is a bias.
 OpCost cost_layer_norm(const OpContext& op) {
-  const Dim elements = op.elements(0), rows = row_count(op, -1);
+  const Dim elements = op.elements(0), rows = rows_from(op, -1);
   return in_precision(stash_type(op), op.streamed()) + layer_norm_work(elements, rows) +
          Work{.arith = (op.has_input(2) ? 2 : 1) * elements};
 }
@@ -66,7 +60,7 @@ void infer_rms_norm(OpContext& op) {
 }
 
 OpCost cost_rms_norm(const OpContext& op) {
-  return in_precision(stash_type(op), op.streamed()) + scaled_rms_norm_work(op.elements(0), row_count(op, -1));
+  return in_precision(stash_type(op), op.streamed()) + scaled_rms_norm_work(op.elements(0), rows_from(op, -1));
 }
 
 // --- statistics per image and group of channels ---
@@ -143,10 +137,8 @@ OpCost cost_softmax(const OpContext& op) { return op.streamed() + softmax_work()
 // along one axis; before, all axes from `axis` on are one row.
 OpCost cost_log_softmax(const OpContext& op) {
   return cost_softmax(op) +
-         Work{.special = op.opset() < 13 ? row_count(op, 1) : lines_along(op.shape(0), axis_of(op, -1))};
+         Work{.special = op.opset() < 13 ? rows_from(op, 1) : lines_along(op.shape(0), axis_of(op, -1))};
 }
-
-OpCost cost_hardmax(const OpContext& op) { return op.streamed() + compared(op.elements(0)); }
 
 // --- losses: scores [N, C, d…], labels [N, d…]: a loss per label, then possibly their sum or mean ---
 
@@ -204,7 +196,7 @@ constexpr OpRule kNormRules[] = {
     // op                            infer                cost                        fold     cost in words
     {"BatchNormalization",           infer_batch_norm,    cost_batch_norm,            nullptr, "1 mul, 1 add per element; ε, rsqrt, 2 mul, 1 sub per channel; training: moments (4), running statistics (6)", kPointwise.with(Epilogue::BatchNorm).reads({{}, WeightUse::Factor, WeightUse::Additive, WeightUse::Additive, WeightUse::Positive})},
     {"GroupNormalization",           infer_group_norm,    cost_group_norm,            nullptr, "moments 4, mul, add per element; 2 div, ε, rsqrt per group; 3 per image and channel", kNorm.with(RowAxes::ChannelGroup).reads({{}, WeightUse::Factor, WeightUse::Additive})},
-    {"Hardmax",                      infer_softmax,       cost_hardmax,               nullptr, "1 comparison per element", kNorm.with(Gradient::Constant)},
+    {"Hardmax",                      infer_softmax,       cost_compared,              nullptr, "1 comparison per element", kNorm.with(Gradient::Constant)},
     {"InstanceNormalization",        infer_same,          cost_instance_norm,         nullptr, "moments 4, mul, add per element; 2 div, ε, rsqrt, 3 per image and channel", kNorm.with(RowAxes::Channel).reads({{}, WeightUse::Factor, WeightUse::Additive})},
     {"LRN",                          infer_same,          cost_lrn,                   nullptr, "square, size − 1 adds, scale, bias, pow, div per element", kNorm},
     {"LayerNormalization",           infer_layer_norm,    cost_layer_norm,            nullptr, "moments 4, normalise, scale, bias per element; 2 div, ε, rsqrt per row", kNorm.with(RowAxes::FromAxis).reads({{}, WeightUse::Factor, WeightUse::Additive})},

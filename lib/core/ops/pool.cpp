@@ -67,13 +67,7 @@ Shape global_pool_shape(OpContext& op) {
   return output;
 }
 
-// One step fewer than elements per output; 0 if there are no elements.
-Dim global_steps(const OpContext& op) {
-  const Dim elements = op.elements(0);
-  return elements == Dim(0) ? elements : elements - op.output_elements(0);
-}
-
-OpCost cost_global_max_pool(const OpContext& op) { return op.streamed() + compared(global_steps(op)); }
+OpCost cost_global_max_pool(const OpContext& op) { return op.streamed() + compared(joins(op)); }
 
 // Additions are one fewer than elements per output, and each output is divided once.
 OpCost cost_global_average_pool(const OpContext& op) { return op.streamed() + Work{.arith = op.elements(0)}; }
@@ -81,7 +75,7 @@ OpCost cost_global_average_pool(const OpContext& op) { return op.streamed() + Wo
 OpCost cost_global_lp_pool(const OpContext& op) {
   const double p = norm_order(op);
   return op.streamed() + norm_power_work(p) * op.elements(0) + norm_root_work(p) * op.output_elements(0) +
-         Work{.arith = global_steps(op)};
+         Work{.arith = joins(op)};
 }
 
 Shape max_unpool_shape(OpContext& op) {

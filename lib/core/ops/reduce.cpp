@@ -70,12 +70,6 @@ void infer_running(OpContext& op) {
 
 // --- work ---
 
-// Joins of n elements into m: n − m, or 0 if there are no elements.
-Dim joins(const OpContext& op) {
-  const Dim inputs = op.elements(0);
-  return inputs == Dim(0) ? Dim(0) : inputs - op.output_elements(0);
-}
-
 // Per input element, per join and per result: operations of each kind.
 struct Steps {
   int element_arith = 0, element_special = 0, element_comparisons = 0;

@@ -142,6 +142,14 @@ inline OpCost cost_reading(const OpContext& op, std::initializer_list<int> whole
 // Reads as much of input 0 as output 0 holds, and no other input.
 inline OpCost cost_picked(const OpContext& op) { return cost_reading(op, {}, op.output_bytes(0)); }
 
+// The same, and input 1 in full: indices, conditions or counts.
+inline OpCost cost_picked_by(const OpContext& op) { return cost_reading(op, {1}, op.output_bytes(0)); }
+
+// The same, where the picks may repeat: at most all of input 0.
+inline OpCost cost_repeated_by(const OpContext& op) {
+  return cost_reading(op, {1}, min(op.output_bytes(0), op.input_bytes(0)));
+}
+
 // The same bytes read from input 0 and written to output 0, where the types of one of them do not state the bytes.
 inline OpCost cost_moving(const Dim& bytes, ElementType precision) {
   OpCost cost;
@@ -150,6 +158,9 @@ inline OpCost cost_moving(const Dim& bytes, ElementType precision) {
   cost.write(0, bytes);
   return cost;
 }
+
+// A comparison per element of input 0.
+inline OpCost cost_compared(const OpContext& op) { return op.streamed() + compared(op.elements(0)); }
 
 // Writes the outputs without reading any input.
 inline OpCost cost_written(const OpContext& op) { return op.streamed({}); }
@@ -168,6 +179,12 @@ template <int Arith, int Special = 0, int Comparisons = 0>
 OpCost cost_each(const OpContext& op) {
   static_assert(Comparisons <= Arith);
   return op.streamed() + Work{Arith, Special, Comparisons} * op.output_elements(0);
+}
+
+// Steps that join the n elements of input 0 into the m of output 0: n − m, or 0 if there are no elements.
+inline Dim joins(const OpContext& op) {
+  const Dim elements = op.elements(0);
+  return elements == Dim(0) ? elements : elements - op.output_elements(0);
 }
 
 // `count` under a condition, else 0.

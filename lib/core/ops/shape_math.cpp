@@ -36,6 +36,11 @@ Dim lines_along(const Shape& shape, std::size_t axis) {
   return lines;
 }
 
+Dim rows_from(const OpContext& op, std::int64_t default_axis) {
+  const auto begin = op.shape(0).begin();
+  return element_count(Shape(begin, begin + axis_of(op, default_axis)));
+}
+
 Shape without(const Shape& shape, const std::vector<bool>& reduced, bool keep) {
   Shape result;
   for (std::size_t i = 0; i < shape.size(); ++i) {

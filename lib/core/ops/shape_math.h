@@ -24,6 +24,9 @@ std::size_t axis_of(const OpContext& op, std::int64_t otherwise, std::string_vie
 // The number of lines along `axis`: the product of all other sizes.
 Dim lines_along(const Shape& shape, std::size_t axis);
 
+// The number of rows of input 0 when the axes from the attribute `axis` on form a row: the product of the sizes before.
+Dim rows_from(const OpContext& op, std::int64_t default_axis);
+
 // The shape after a reduction of the axes in `reduced`, which stay with size 1 if `keep` is set.
 Shape without(const Shape& shape, const std::vector<bool>& reduced, bool keep);
 

@@ -124,9 +124,8 @@ struct Cell {
 };
 
 bool has_default_activations(const OpContext& op, const Cell& cell) {
-  const AttributeValue* value = op.attribute_value("activations");
-  const auto* names = value == nullptr ? nullptr : std::get_if<std::vector<std::string>>(value);
-  if (names == nullptr) return value == nullptr;
+  const auto* names = ops::attribute_if<std::vector<std::string>>(op, "activations");
+  if (names == nullptr) return !op.has_attribute("activations");
   const auto count = static_cast<std::size_t>(std::count_if(cell.activations.begin(), cell.activations.end(),
                                                             [](std::string_view name) { return !name.empty(); }));
   for (std::size_t i = 0; i < names->size(); ++i)

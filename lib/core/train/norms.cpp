@@ -41,18 +41,11 @@ void norm(Backward& b, const Norm& norm) {
   add_sum(b, norm.bias, elements, 0);
 }
 
-// The number of rows along the axes before `axis`.
-Dim leading_rows(const OpContext& op) {
-  const Shape& shape = op.shape(0);
-  const int axis = ops::normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0));
-  return element_count(Shape(shape.begin(), shape.begin() + axis));
-}
-
 // x + skip (+ bias) → norm: inputs data, skip, scale …; the sum (output 3) is normalised. Its gradient goes to all
 // addends, after adding a gradient that arrives at the sum itself.
 void skip_norm(Backward& b, bool centred, int scale, int beta, int bias) {
   const OpContext& op = b.op;
-  const Dim rows = leading_rows(op);
+  const Dim rows = ops::rows_from(op, -1);
   const Dim elements = op.elements(0);
   const int centre = centred ? 2 : 1;
   const Read kept = b.keep(centred ? "mean and rstd" : "rstd", byte_size(centre * rows, ElementType::Float32));
@@ -83,8 +76,10 @@ Work label_work(const OpContext& op) {
 
 }  // namespace
 
-void layer_norm(Backward& b) { norm(b, {.rows = leading_rows(b.op)}); }
-void rms_norm(Backward& b) { norm(b, {.rows = leading_rows(b.op), .centred = false, .bias = -1, .kept = "rstd"}); }
+void layer_norm(Backward& b) { norm(b, {.rows = ops::rows_from(b.op, -1)}); }
+void rms_norm(Backward& b) {
+  norm(b, {.rows = ops::rows_from(b.op, -1), .centred = false, .bias = -1, .kept = "rstd"});
+}
 void skip_layer_norm(Backward& b) { skip_norm(b, true, 2, 3, 4); }
 void skip_rms_norm(Backward& b) { skip_norm(b, false, 2, -1, 3); }
 
@@ -122,9 +117,7 @@ void lp_norm(Backward& b) {
   const OpContext& op = b.op;
   const double p = ops::norm_order(op);
   if (p != 1 && p != 2) op.unknown("the gradient of a norm of that order is not counted");
-  Shape rest = op.shape(0);
-  rest.erase(rest.begin() + ops::normal_axis(op, op.attribute("axis", std::int64_t{-1}), op.rank(0)));
-  const Dim rows = element_count(rest);
+  const Dim rows = ops::lines_along(op.shape(0), ops::axis_of(op, -1));
   const Read kept = b.keep("norms", byte_size(rows, op.element(0)));
   std::vector<Read> reads = {kY, kept};
   if (p == 1) reads.push_back(kX);
