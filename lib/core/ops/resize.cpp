@@ -87,17 +87,12 @@ std::vector<int> resized_axes(const OpContext& op) {
   return all;
 }
 
-void expect_axes(const OpContext& op, std::size_t scales, std::size_t axes) {
-  if (scales != axes) op.fail(cat("there are ", scales, " scales for ", axes, " axes"));
-}
-
 // The scales of `axes` axes, from an attribute (Upsample before opset 9) or an input; empty if unknown.
 std::optional<TensorValue> axis_scales(const OpContext& op, std::size_t axes) {
   std::optional<TensorValue> scales;
   if (const AttributeValue* stated = op.attribute_value("scales")) {
     const auto* list = std::get_if<std::vector<double>>(stated);
     if (list == nullptr) op.fail("attribute scales is not a list of numbers");
-    expect_axes(op, list->size(), axes);
     scales = TensorValue(list->begin(), list->end());
   } else if (op.has_attribute("height_scale")) {
     scales = TensorValue(axes, Scalar(1.0));
@@ -107,7 +102,7 @@ std::optional<TensorValue> axis_scales(const OpContext& op, std::size_t axes) {
   } else if (const TensorValue* value = op.value(op.opset() >= 11 && op.node().op_type == "Resize" ? 2 : 1)) {
     scales = *value;
   }
-  if (scales) expect_axes(op, scales->size(), axes);
+  if (scales && scales->size() != axes) op.fail(cat("there are ", scales->size(), " scales for ", axes, " axes"));
   return scales;
 }
 

@@ -144,11 +144,10 @@ std::optional<Dim> followed_bound(const OpContext& op, const Dim& size, const Di
 }
 
 // Empty where the bounds of the axis are not known.
-std::optional<Kept> kept_of(const OpContext& op, const Dim& size, const Scalar& start, const Scalar& end,
-                            const Scalar& step) {
-  auto from = as_dim(start);
-  auto to = as_dim(end);
-  const auto distance = as_dim(step);
+std::optional<Kept> kept_of(const OpContext& op, const Dim& size, const Bounds& bounds, std::size_t place) {
+  auto from = as_dim(bounds.starts[place]);
+  auto to = as_dim(bounds.ends[place]);
+  const auto distance = as_dim(bounds.steps[place]);
   if (!from || !to || !distance || !distance->value64()) return std::nullopt;
   const std::int64_t by = *distance->value64();
   if (by == 0) op.fail("a step of 0");
@@ -175,11 +174,7 @@ Shape sliced_shape(OpContext& op) {
   const auto bounds = slice_bounds(op);
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     if (bounds && !bounds->place[axis]) continue;
-    std::optional<Kept> kept;
-    if (bounds) {
-      const std::size_t i = *bounds->place[axis];
-      kept = kept_of(op, shape[axis], bounds->starts[i], bounds->ends[i], bounds->steps[i]);
-    }
+    const auto kept = bounds ? kept_of(op, shape[axis], *bounds, *bounds->place[axis]) : std::nullopt;
     shape[axis] = kept ? kept->length : op.fresh("sliced_dim", "slice bounds are computed from data", shape[axis]);
   }
   return shape;
@@ -194,8 +189,7 @@ void fold_slice(OpContext& op) {
   Extents first(rank, 0), step(rank, 1);
   for (std::size_t axis = 0; axis < rank; ++axis) {
     if (!bounds->place[axis]) continue;
-    const std::size_t i = *bounds->place[axis];
-    const auto kept = kept_of(op, input->shape[axis], bounds->starts[i], bounds->ends[i], bounds->steps[i]);
+    const auto kept = kept_of(op, input->shape[axis], *bounds, *bounds->place[axis]);
     if (!kept || !kept->first.value64()) return;
     first[axis] = *kept->first.value64();
     step[axis] = kept->step;
