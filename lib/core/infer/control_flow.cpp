@@ -71,21 +71,13 @@ ValueInfo scalar_info(ElementType element) {
 // Whether a size or a count of the walked body depends on the symbol.
 bool mentions(const GraphResult& result, const Dim& symbol) {
   const std::string name = symbol.to_string();
-  const auto in_dim = [&](const Dim& dim) {
-    if (dim.is_constant()) return false;
-    const auto names = dim.symbols();
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
-  const auto in_type = [&](const TensorType& type) {
-    return type.shape && std::any_of(type.shape->begin(), type.shape->end(), in_dim);
-  };
+  const auto in_dim = [&](const Dim& dim) { return !dim.is_constant() && std::ranges::count(dim.symbols(), name) > 0; };
+  const auto in_type = [&](const TensorType& type) { return type.shape && std::ranges::any_of(*type.shape, in_dim); };
   const auto in_row = [&](const NodeReport& row) {
-    return std::any_of(row.outputs.begin(), row.outputs.end(), [&](const OutputInfo& o) { return in_type(o.type); }) ||
-           std::any_of(kCostCounts.begin(), kCostCounts.end(), [&](auto count) { return in_dim(row.cost.*count); });
+    return std::ranges::any_of(row.outputs, in_type, &OutputInfo::type) ||
+           std::ranges::any_of(kCostCounts, [&](auto count) { return in_dim(row.cost.*count); });
   };
-  return std::any_of(result.outputs.begin(), result.outputs.end(),
-                     [&](const ValueInfo& v) { return in_type(v.type); }) ||
-         std::any_of(result.rows.begin(), result.rows.end(), in_row);
+  return std::ranges::any_of(result.outputs, in_type, &ValueInfo::type) || std::ranges::any_of(result.rows, in_row);
 }
 
 }  // namespace
@@ -142,7 +134,7 @@ Dim chosen_by(const Dim& truth, const Dim& a, const Dim& b) { return a == b ? a 
 // Whether the inputs' sizes decide it. Formulas of data or of a trip's number grow long, and say nothing to the user.
 bool is_of_inputs(const Dim& dim, const Session& session) {
   const std::vector<std::string> names = dim.symbols();
-  return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+  return std::ranges::all_of(names, [&](const std::string& name) {
     return session.input_dims.contains(name) || (session.fixed && session.fixed->exported.contains(name));
   });
 }
@@ -218,12 +210,9 @@ void Walker::visit_if(Frame& frame, OpContext::State& state) {
     GraphResult else_result = walk_in_branch(false);
     return weigh_branches(frame, state, taken, std::move(then_result), std::move(else_result));
   } else {
-    const auto walk_either = [&](bool taken) {
-      const Scoped<int> undecided(session_.undecided, session_.undecided + 1);
-      return walk_branch(taken);
-    };
-    result = walk_either(true);
-    GraphResult other = walk_either(false);
+    const Scoped<int> undecided(session_.undecided, session_.undecided + 1);
+    result = walk_branch(true);
+    GraphResult other = walk_branch(false);
     const Int then_flops = total_flops(result.rows);
     const Int else_flops = total_flops(other.rows);
     session_.note(Severity::Info, state.display_name,
@@ -299,9 +288,8 @@ void Walker::visit_loop(Frame& frame, OpContext::State& state) {
   const bool passes_condition = body_condition == body.inputs[1] && starts;
   const bool stays = starts && (passes_condition || known_bool(&result.outputs[0]) == true);
   const bool depends_on_trip = mentions(result, trip);
-  const bool holds_sequence = std::any_of(result.outputs.begin(), result.outputs.end(), [](const ValueInfo& output) {
-    return output.type.container == Container::Sequence;
-  });
+  const bool holds_sequence = std::ranges::any_of(
+      result.outputs, [](const ValueInfo& output) { return output.type.container == Container::Sequence; });
   if (starts && (depends_on_trip || holds_sequence || !stays || !varying_dims.empty()) &&
       replace_by_trips(frame, state, result, limit, opened))
     return;

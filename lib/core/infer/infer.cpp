@@ -163,8 +163,7 @@ Node resolved(const Node& node, const std::vector<Attribute>& call_attributes) {
   Node result = node;
   std::erase_if(result.attributes, [&](Attribute& attribute) {
     if (attribute.reference.empty()) return false;
-    const auto given = std::find_if(call_attributes.begin(), call_attributes.end(),
-                                    [&](const Attribute& each) { return each.name == attribute.reference; });
+    const auto given = std::ranges::find(call_attributes, attribute.reference, &Attribute::name);
     if (given == call_attributes.end()) return true;
     attribute.value = given->value;
     attribute.reference.clear();
@@ -174,8 +173,7 @@ Node resolved(const Node& node, const std::vector<Attribute>& call_attributes) {
 }
 
 bool has_references(const Node& node) {
-  return std::any_of(node.attributes.begin(), node.attributes.end(),
-                     [](const Attribute& attribute) { return !attribute.reference.empty(); });
+  return std::ranges::any_of(node.attributes, [](const Attribute& attribute) { return !attribute.reference.empty(); });
 }
 
 }  // namespace
@@ -297,16 +295,16 @@ void check_batch(const OpContext::State& state) {
   const auto batch_axes_of = [&](const ValueInfo& info) -> std::ptrdiff_t {
     const std::optional<Shape>& shape = info.type.shape;
     if (!shape) return 0;
-    return std::count_if(shape->begin(), shape->end(), [&](const Dim& d) { return fixed->hold_batch(d); });
+    return std::ranges::count_if(*shape, [&](const Dim& d) { return fixed->hold_batch(d); });
   };
   const auto holds_twice = [&](const ValueInfo& output) {
     return output.type.shape && output.type.shape->size() > 2 && batch_axes_of(output) > 1;
   };
-  if (state.facts.batch != BatchAxis::First && std::any_of(state.outputs.begin(), state.outputs.end(), holds_twice))
+  if (state.facts.batch != BatchAxis::First && std::ranges::any_of(state.outputs, holds_twice))
     throw RuleStop{RuleStop::Kind::Unknown, "its weights are an input, whose first axis is taken for the batch, too"};
   if (!state.inputs[1]->constant) return;
   const auto holds = [&](const ValueInfo& info) { return batch_axes_of(info) > 0; };
-  if (holds(*state.inputs[0]) && std::none_of(state.outputs.begin(), state.outputs.end(), holds))
+  if (holds(*state.inputs[0]) && std::ranges::none_of(state.outputs, holds))
     throw RuleStop{RuleStop::Kind::Unknown,
                    "its weights multiply the axis taken for the batch: there is no batch axis"};
 }
@@ -321,14 +319,10 @@ bool is_joined_by_element(const Node& node) {
 bool has_weights(const OpContext::State& state) {
   if (state.facts.kind != OpKind::Product && state.facts.kind != OpKind::Norm && state.facts.kind != OpKind::Recurrent)
     return false;
-  return std::any_of(state.inputs.begin(), state.inputs.end(), [](const ValueInfo* input) {
+  return std::ranges::any_of(state.inputs, [](const ValueInfo* input) {
     return input != nullptr && input->constant && input->type.shape && !input->type.shape->empty();
   });
 }
-
-}  // namespace
-
-namespace {
 
 // Scales and shifts of a norm have the size of its normalised axes.
 void expect_rows_kept(const OpContext::State& state, Session& session) {
@@ -356,9 +350,8 @@ void expect_rows_kept(const OpContext::State& state, Session& session) {
 void Walker::yield_stored(Frame& frame, const OpContext::State& state) {
   const FixedSizes& fixed = *session_.fixed;
   if (session_.has_weights && state.facts.kind == OpKind::Norm) expect_rows_kept(state, session_);
-  const auto yielded =
-      std::find_if(session_.yielded.begin(), session_.yielded.end(),
-                   [&](const Session::Yielded& each) { return fixed.hold_other(session_.resolve(each.formula)); });
+  const auto yielded = std::ranges::find_if(
+      session_.yielded, [&](const Session::Yielded& each) { return fixed.hold_other(session_.resolve(each.formula)); });
   if (yielded == session_.yielded.end()) return;
   const auto refuse = [&](std::string_view what) {
     throw RuleStop{RuleStop::Kind::Unknown,
@@ -367,7 +360,7 @@ void Walker::yield_stored(Frame& frame, const OpContext::State& state) {
   };
   if (session_.has_weights) refuse("its weights fix a size at");
   if (state.facts.kind != OpKind::Pointwise && !is_joined_by_element(state.node)) {
-    const bool are_kept = std::all_of(session_.yielded.begin(), session_.yielded.end(), [&](const auto& each) {
+    const bool are_kept = std::ranges::all_of(session_.yielded, [&](const auto& each) {
       return !fixed.hold_other(session_.resolve(each.formula)) || session_.keep(each.formula, state.display_name);
     });
     if (!are_kept) refuse("the file fixes a size at");
@@ -512,8 +505,8 @@ void Walker::adopt_declared(const Frame& frame, OpContext::State& state, std::si
       Shape shape;
       for (const Dim& dim : *declared.shape) {
         const auto names = dim.symbols();
-        const bool known = std::all_of(names.begin(), names.end(),
-                                       [&](const std::string& name) { return session_.input_dims.contains(name); });
+        const bool known =
+            std::ranges::all_of(names, [&](const std::string& name) { return session_.input_dims.contains(name); });
         shape.push_back(known ? dim.bind(options_.dims)
                               : session_.fresh(dim.to_string(), state.display_name,
                                                "a size that only the file declares", std::nullopt));

@@ -133,9 +133,8 @@ void Walker::visit_sequence_map(Frame& frame, OpContext::State& state) {
       if (other.outputs[i].type != info.type)
         info = join(info, other.outputs[i], "member", state.display_name, "members of a sequence differ in this size");
     info.type.container = Container::Sequence;
-    if (is_by_kind && std::all_of(results.begin(), results.end(), [&](const GraphResult& result) {
-          return result.outputs[i].type.shape.has_value();
-        })) {
+    const auto has_shape = [&](const GraphResult& result) { return result.outputs[i].type.shape.has_value(); };
+    if (is_by_kind && std::ranges::all_of(results, has_shape)) {
       info.members.emplace();
       for (const std::size_t kind : kind_of) info.members->push_back(*results[kind].outputs[i].type.shape);
       info.repeats_of_first = known->repeats_of_first;

@@ -24,13 +24,12 @@ bool is_star(std::string_view text) { return text.starts_with('*'); }
 std::string star_name(std::string_view text) { return std::string(text.substr(1)); }
 
 const CustomInput* input_named(const CustomOperator& custom, std::string_view name) {
-  const auto found = std::find_if(custom.inputs.begin(), custom.inputs.end(),
-                                  [&](const CustomInput& input) { return input.name == name; });
+  const auto found = std::ranges::find(custom.inputs, name, &CustomInput::name);
   return found == custom.inputs.end() ? nullptr : &*found;
 }
 
 bool is_axis(const CustomOutput& output, std::string_view name) {
-  return std::find(output.shape.begin(), output.shape.end(), name) != output.shape.end();
+  return std::ranges::find(output.shape, name) != output.shape.end();
 }
 
 std::string at(const char* list, std::size_t i, std::string_view member = "") { return cat(list, "[", i, "]", member); }
@@ -79,8 +78,7 @@ class Checker {
     for (const CustomDataSize& size : custom_.data_sizes) {
       const std::string place = "data_sizes." + size.name;
       give_once(place, size.name);
-      if (std::none_of(custom_.outputs.begin(), custom_.outputs.end(),
-                       [&](const CustomOutput& output) { return is_axis(output, size.name); }))
+      if (std::ranges::none_of(custom_.outputs, [&](const CustomOutput& output) { return is_axis(output, size.name); }))
         fail(place, cat("no output has it as an axis; expected one that is '", size.name, "' alone"));
     }
   }
@@ -236,7 +234,7 @@ template <typename Each>
 void for_each_axis(const OpContext& op, int place, const CustomInput& input, const Each& each) {
   const std::vector<std::string>& axes = *input.shape;
   const Shape& shape = op.shape(place);
-  const auto star = std::find_if(axes.begin(), axes.end(), [](const std::string& axis) { return is_star(axis); });
+  const auto star = std::ranges::find_if(axes, [](const std::string& axis) { return is_star(axis); });
   const std::size_t named = axes.size() - (star == axes.end() ? 0 : 1);
   if (shape.size() < named || (star == axes.end() && shape.size() > named))
     op.fail(
@@ -334,8 +332,8 @@ void infer_custom(const CustomOperator& custom, OpContext& op) {
   Names names = names_of(custom, op);
   // A name that may depend on the data: a size, or an element of an input.
   const auto open = [&](const std::string& name, const std::string& cause, const std::string& upper) {
-    const bool is_needed = std::any_of(custom.outputs.begin(), custom.outputs.end(),
-                                       [&](const CustomOutput& output) { return is_axis(output, name); });
+    const bool is_needed =
+        std::ranges::any_of(custom.outputs, [&](const CustomOutput& output) { return is_axis(output, name); });
     if (names.sizes.contains(name) || !is_needed) return;
     names.sizes[name] = op.fresh(name, cause, upper.empty() ? std::nullopt : std::optional(value_of(op, names, upper)));
   };

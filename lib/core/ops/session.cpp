@@ -13,7 +13,7 @@ template <typename Holds>
 bool any_symbol(const Dim& size, const Holds& holds) {
   if (size.is_constant()) return false;
   const std::vector<std::string> names = size.symbols();
-  return std::any_of(names.begin(), names.end(), holds);
+  return std::ranges::any_of(names, holds);
 }
 
 bool depends_on(const Dim& size, std::string_view symbol) {
@@ -161,7 +161,7 @@ void Session::see(const Shape& shape) {
     const auto size = fixed->as_exported(shape[axis]).value64();
     if (!size) continue;
     std::vector<Seen>& known = seen_[*size];
-    if (std::none_of(known.begin(), known.end(), [&](const Seen& each) {
+    if (std::ranges::none_of(known, [&](const Seen& each) {
           return each.rank == shape.size() && each.axis == axis && each.size == shape[axis];
         }))
       known.push_back({shape[axis], shape.size(), axis});
@@ -176,8 +176,7 @@ std::vector<Dim> Session::seen(std::int64_t exported,
   for (const Seen& each : found->second) {
     if (rank_and_axis && *rank_and_axis != std::pair(each.rank, each.axis)) continue;
     Dim size = resolve(each.size);
-    if (fixed->hold_other(size) && std::find(sizes.begin(), sizes.end(), size) == sizes.end())
-      sizes.push_back(std::move(size));
+    if (fixed->hold_other(size) && std::ranges::find(sizes, size) == sizes.end()) sizes.push_back(std::move(size));
   }
   return sizes;
 }
@@ -186,8 +185,7 @@ void Session::note_merged(const Dim& whole, Shape sizes) {
   const auto size = fixed->as_exported(whole).value64();
   if (!size || !fixed->hold_other(whole)) return;
   std::vector<Merged>& known = merged_[*size];
-  if (std::none_of(known.begin(), known.end(),
-                   [&](const Merged& each) { return each.whole == whole && each.sizes == sizes; }))
+  if (std::ranges::none_of(known, [&](const Merged& each) { return each.whole == whole && each.sizes == sizes; }))
     known.push_back({whole, std::move(sizes)});
 }
 
@@ -200,7 +198,7 @@ std::vector<Shape> Session::merged(const Dim& whole) const {
     if (resolve(each.whole) != resolve(whole)) continue;
     Shape sizes;
     for (const Dim& part : each.sizes) sizes.push_back(resolve(part));
-    if (std::find(lists.begin(), lists.end(), sizes) == lists.end()) lists.push_back(std::move(sizes));
+    if (std::ranges::find(lists, sizes) == lists.end()) lists.push_back(std::move(sizes));
   }
   return lists;
 }

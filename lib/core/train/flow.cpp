@@ -107,13 +107,13 @@ class GradientFlow {
     };
     for (const std::string& name : options_.outputs_with_gradient)
       mark(value_named(graph_, graph_.outputs, name, "gradient at", "output"));
-    if (options_.outputs_with_gradient.empty()) std::for_each(graph_.outputs.begin(), graph_.outputs.end(), mark);
+    if (options_.outputs_with_gradient.empty()) std::ranges::for_each(graph_.outputs, mark);
   }
 
   // The node's output is computed from trained parameters alone: folded in inference, not in training.
   bool unfolds(std::int32_t id) const {
     const auto& outputs = graph_.nodes[index(id)].outputs;
-    return std::any_of(outputs.begin(), outputs.end(), [&](ValueId value) {
+    return std::ranges::any_of(outputs, [&](ValueId value) {
       return value != kAbsent && leads_[index(value)] && flow_.from_weights[index(value)];
     });
   }
@@ -164,9 +164,7 @@ class GradientFlow {
       backward.arrives.push_back(node.outputs[i] != kAbsent && flow_.has_gradient[index(node.outputs[i])] &&
                                  rule.passes_gradient(static_cast<int>(i)));
     for (std::size_t i = 0; i < node.inputs.size(); ++i) backward.wanted.push_back(wants(node, rule, i));
-    const auto any = [](const std::vector<bool>& flags) {
-      return std::find(flags.begin(), flags.end(), true) != flags.end();
-    };
+    const auto any = [](const std::vector<bool>& flags) { return std::ranges::find(flags, true) != flags.end(); };
     if (!any(backward.arrives) || (!any(backward.wanted) && node.bodies().empty())) return;
     for (const GraphId body : node.bodies())
       for (const Value& captured : model_.graph(body).values)
@@ -202,9 +200,7 @@ class GradientFlow {
       backward.parameters.push_back(input != kAbsent && flow_.from_weights[index(input)]);
     std::string problem = stopped([&] { rule.gradients(backward); });
     for (std::size_t i = 0; i < result.wanted.size() && problem.empty(); ++i)
-      if (result.wanted[i] &&
-          std::none_of(result.gradients.begin(), result.gradients.end(),
-                       [&](const Gradient& gradient) { return gradient.input == static_cast<int>(i); }))
+      if (result.wanted[i] && std::ranges::count(result.gradients, static_cast<int>(i), &Gradient::input) == 0)
         problem = cat("no gradient of input ", i, " of ", full_name(node));
     return problem;
   }

@@ -121,8 +121,7 @@ class StepMemory {
   // is broadcast.)
   bool joins_branches(std::int32_t node) const {
     const auto& gradients = flow_.nodes[index(node)].gradients;
-    return std::count_if(gradients.begin(), gradients.end(),
-                         [](const Gradient& gradient) { return gradient.is_passed_on; }) > 1;
+    return std::ranges::count(gradients, true, &Gradient::is_passed_on) > 1;
   }
 
   // The segment of each node.
@@ -140,7 +139,7 @@ class StepMemory {
         if (starts.contains(start)) throw Error(cat("segment at '", start, "': the model has no such node"));
       return segment;
     }
-    const auto keeping = std::count_if(needs_.begin(), needs_.end(), [](const auto& needs) { return !needs.empty(); });
+    const auto keeping = std::ranges::count_if(needs_, [](const auto& needs) { return !needs.empty(); });
     std::int32_t length = 1;  // ⌈√n⌉
     while (static_cast<std::int64_t>(length) * length < keeping) ++length;
     std::int32_t count = 0;
@@ -162,10 +161,10 @@ class StepMemory {
       } else if (by_segment) {
         if (!is_value) continue;
         const Storage& storage = schedule_.storages[i];
-        item.is_kept = storage.is_output || storage.is_held ||
-                       std::any_of(storage.readers.begin(), storage.readers.end(), [&](std::int32_t reader) {
-                         return segment[index(reader)] != segment[index(item.producer)];
-                       });
+        item.is_kept =
+            storage.is_output || storage.is_held || std::ranges::any_of(storage.readers, [&](std::int32_t reader) {
+              return segment[index(reader)] != segment[index(item.producer)];
+            });
       } else {
         item.is_kept = flow_.rows[index(item.producer)].forward.macs != Dim(0) || joins_branches(item.producer);
       }
@@ -258,8 +257,7 @@ class StepMemory {
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
         if (!backward.wanted[i] || flow_.trained[index(node.inputs[i])] || !seen.insert(node.inputs[i]).second)
           continue;
-        const auto found = std::find_if(backward.gradients.begin(), backward.gradients.end(),
-                                        [&](const Gradient& g) { return g.input == static_cast<int>(i); });
+        const auto found = std::ranges::find(backward.gradients, static_cast<int>(i), &Gradient::input);
         const bool is_renamed = found != backward.gradients.end() && found->is_renamed && arriving >= 0;
         std::int32_t& gradient = gradient_of[index(node.inputs[i])];
         const std::int32_t added = is_renamed ? arriving : new_gradient(node.inputs[i], position);
