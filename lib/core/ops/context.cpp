@@ -195,10 +195,7 @@ void OpContext::set_value(int i, TensorValue value) {
   if (has_output(i)) state_.outputs[i].computed_value = std::move(value);
 }
 
-const TensorValue* OpContext::output_value(int i) const {
-  if (!has_output(i)) return nullptr;
-  return state_.outputs[i].value();
-}
+const TensorValue* OpContext::output_value(int i) const { return has_output(i) ? state_.outputs[i].value() : nullptr; }
 
 // --- symbols ---
 

@@ -35,8 +35,7 @@ Work scores_work_of(const OpContext& op, const HeadSizes& sizes, int masks) {
                       .masks = masks});
 }
 
-// The cache for a past of `past_rows` rows. If past and present share a buffer, an input gives the rows in use; if that
-// is data, every row of the buffer counts.
+// The cache for a past of `past_rows` rows. An input gives a shared buffer's rows in use; if it is data, all count.
 Cache cache_of(const OpContext& op, const Dim& past_rows, const Dim& added, bool shared, int past_length) {
   if (!shared) return {.past = past_rows, .present = past_rows + added, .total = past_rows + added, .added = added};
   const std::optional<Dim> valid = scalar_value(op, past_length);
@@ -205,10 +204,8 @@ void infer_heads(OpContext& op) {
     if (op.rank(1) == 3) op.unify(dim_of(op, 1, 2), sizes.heads * sizes.query_size, "hidden size of query and key");
     if (op.rank(1) == 4) op.unify(dim_of(op, 1, 3), sizes.query_size, "head size of query and key");
   }
-  if (op.has_shape(Inputs.past_key)) {
-    op.unify(dim_of(op, Inputs.past_key, 0), sizes.batch, "batch of query and past");
-    op.unify(dim_of(op, Inputs.past_key, 1), sizes.heads, "heads of the past");
-  }
+  expect_dim(op, Inputs.past_key, 0, sizes.batch, "batch of query and past");
+  expect_dim(op, Inputs.past_key, 1, sizes.heads, "heads of the past");
   const ElementType element = op.element(0);
   op.set_output(0, element, {sizes.batch, sizes.queries, sizes.heads * sizes.value_size});
   op.set_output(1, element, {sizes.batch, sizes.heads, sizes.cache.present, sizes.query_size});
@@ -239,8 +236,7 @@ DecoderFlags decoder_flags(const OpContext& op) {
   return {*static_kv, *use_past && *has_state};
 }
 
-// Number of keys. Cross attention: those of the cache, or else the projected ones. Otherwise: the cache, if any, and
-// the query's own.
+// Number of keys. Cross attention: those of the cache, else the projected ones. Otherwise: the cache's and the query's.
 Dim decoder_keys(const OpContext& op, const DecoderFlags& flags) {
   const Dim cached = flags.cached ? dim_of(op, 6, 2) : Dim(0);
   if (flags.cross) return flags.cached ? cached : dim_of(op, 1, 0);

@@ -95,10 +95,8 @@ void infer_present(OpContext& op, const Grouped& heads, int total_input) {
   Dim row = packed_nibbles ? ceil_div(heads.size, 2) : heads.size;
   if (has_past) row = op.unify(dim_of(op, kPastKey, 3), row, "size of a cached head");
   const Dim length = rows ? *rows : op.fresh("present_sequence_length", "the total sequence length is data");
-  if (has_past) {
-    op.unify(dim_of(op, kPastKey, 0), query[0], "batch of query and past");
-    op.unify(dim_of(op, kPastKey, 1), heads.key_heads, "heads of the past");
-  }
+  expect_dim(op, kPastKey, 0, query[0], "batch of query and past");
+  expect_dim(op, kPastKey, 1, heads.key_heads, "heads of the past");
   for (const int side : {0, 1})
     op.set_output(1 + side, op.element(has_past ? kPastKey + side : 0), {query[0], heads.key_heads, length, row});
 }
@@ -124,8 +122,7 @@ void infer_group(OpContext& op) {
     op.set_output(3, op.element(kQuery), {query[0], heads.query_heads, query[1], group_cache(op).total});
 }
 
-// Twice the pairs of one head over the whole batch: from each sequence's own length if they are known, else from the
-// longest.
+// Twice the pairs of one head over the whole batch: from each sequence's own length if known, else from the longest.
 Dim twice_group_pairs(const OpContext& op, const Dim& queries, const Cache& cache) {
   if (!op.flag("causal", true)) return 2 * dim_of(op, kQuery, 0) * queries * cache.total;
   const auto lengths = op.integers(kLengths);  // total − 1
