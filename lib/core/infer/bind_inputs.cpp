@@ -71,8 +71,7 @@ class Binder {
   }
 
   BoundInputs run() {
-    // bound_.options.dims collects sizes from the three ways to give them; a later, different size for the same dim is
-    // an error.
+    // bound_.options.dims collects sizes from three ways to give them; a different size for the same dim is an error.
     const AnalyzeOptions asked = bound_.options;
     bound_.options.dims.clear();
     for (const auto& [name, size] : asked.dims) bind_dim(name, size, "dims");

@@ -157,8 +157,7 @@ GraphResult Walker::walk(GraphId id, std::span<const ValueInfo> inputs, const st
 
 namespace {
 
-// The node with attribute references replaced by the call's attributes; references that the call does not set are
-// dropped.
+// The node with attribute references replaced by the call's attributes; drops references that the call does not set.
 Node resolved(const Node& node, const std::vector<Attribute>& call_attributes) {
   Node result = node;
   std::erase_if(result.attributes, [&](Attribute& attribute) {
@@ -309,8 +308,7 @@ void check_batch(const OpContext::State& state) {
                    "its weights multiply the axis taken for the batch: there is no batch axis"};
 }
 
-// Whether the operator takes the elements of its inputs one by one, without arithmetic: a stored input follows the
-// others.
+// Whether the operator takes its inputs' elements one by one, without arithmetic: a stored input follows the others.
 bool is_joined_by_element(const Node& node) {
   return (node.op_type == "Concat" || node.op_type == "Expand") && plain_domain(node.domain).empty();
 }
@@ -344,9 +342,8 @@ void expect_rows_kept(const OpContext::State& state, Session& session) {
 
 }  // namespace
 
-// Stored tensors of the operator with the size of a changed input, such as position embeddings, follow it where they
-// meet it element by element. A computed tensor gets its size from earlier nodes: nothing known there follows the
-// input.
+// Stored tensors with the size of a changed input, such as position embeddings, follow it where they meet it element by
+// element. A computed tensor gets its size from earlier nodes: nothing known there follows the input.
 void Walker::yield_stored(Frame& frame, const OpContext::State& state) {
   const FixedSizes& fixed = *session_.fixed;
   if (session_.has_weights && state.facts.kind == OpKind::Norm) expect_rows_kept(state, session_);

@@ -88,8 +88,7 @@ class Walker {
     for (const Graph& graph : session.model.graphs) walk_limit_ += 20 * graph.nodes.size();
   }
 
-  // `inputs` are the graph's inputs in order; `outer` are the values of the enclosing graph, null for main and
-  // functions.
+  // `inputs` are the graph's, in order; `outer` are the values of the enclosing graph, null for main and functions.
   GraphResult walk(GraphId graph, std::span<const ValueInfo> inputs, const std::vector<ValueInfo>* outer,
                    const Name& scope);
 

@@ -10,8 +10,7 @@
 
 namespace pagoda::inline core {
 
-// Whether a precision replaces the type: float16, bfloat16, float32, float64. Narrower floats are quantised weights and
-// stay.
+// Whether a precision replaces the type: float16, bfloat16, float32, float64. Narrower floats, quantised weights, stay.
 bool is_replaced(ElementType type);
 // The type of all floats, and the narrower one for operands of products; Undefined where nothing changes.
 struct FloatStorage {

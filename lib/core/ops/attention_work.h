@@ -41,8 +41,7 @@ struct Scores {
 // addition for each mask, softmax (4 and exp). A sink takes a comparison, a subtraction, exp and an addition per row.
 Work scores_work(const Scores& scores);
 
-// The hidden sizes of the query and the value: the attribute qkv_hidden_sizes, else a third of the weights' columns
-// (input 1) each.
+// The hidden sizes of query and value: the attribute qkv_hidden_sizes, else a third of the columns of input 1 each.
 struct HiddenSizes {
   Dim query, value;
 };
@@ -101,8 +100,7 @@ struct Cache {
 void move_cache(OpCost& cost, const OpContext& op, std::initializer_list<int> pasts,
                 std::initializer_list<int> presents, const Cache& cache);
 
-// Adds reads of the rows that `tokens` tokens pick from the rotary tables, inputs `cos` and `cos` + 1; at most all
-// rows.
+// Adds reads of the rows, at most all, that `tokens` tokens pick from the rotary tables, inputs `cos` and `cos` + 1.
 void read_rotary_tables(OpCost& cost, const OpContext& op, int cos, const Dim& tokens);
 
 }  // namespace pagoda::inline core::ops

@@ -87,8 +87,7 @@ OpCost cost_instance_norm_nhwc(const OpContext& op) {
 
 // --- NCHWc ---
 
-// The padded weights of the file, [M, C/group, kernel…], decide the channels, including those of a preceding
-// ReorderInput.
+// The file's padded weights, [M, C/group, kernel…], decide the channels, including those of a preceding ReorderInput.
 Shape nchwc_conv_shape(OpContext& op) {
   Image image = image_of(op, 0, Layout::ChannelsFirst);
   const Window window = weight_window(op, 1, image.spatial.size());

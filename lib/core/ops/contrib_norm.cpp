@@ -7,8 +7,7 @@ namespace {
 
 // --- residual + norm over the last axis ---
 
-// skip may be broadcast along leading axes. Statistics, if they are outputs, are one float per row; the sum is the
-// fourth output.
+// skip may be broadcast along leading axes. Statistics, if outputs, are a float per row; the sum is the fourth output.
 void infer_skip_norm(OpContext& op) {
   op.set_output(0, op.input(0));
   op.set_output(3, op.input(0));

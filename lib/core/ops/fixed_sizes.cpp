@@ -305,8 +305,7 @@ void follow_ones(const OpContext& op, Unbatched& reshape, std::vector<std::optio
   }
 }
 
-// Sets `followed`, by index, to the formulas of the target sizes that the file states or solves for, one group between
-// two cuts after the other.
+// Sets `followed`, by index, to the formulas of the target sizes that the file states or solves for, group by group.
 void follow_groups(const OpContext& op, const Unbatched& reshape, const std::vector<bool>& is_stated,
                    std::vector<std::optional<Dim>>& followed) {
   const FixedSizes& fixed = *op.fixed_sizes();

@@ -32,8 +32,7 @@ void note_merges(const OpContext& op, const Shape& input, const Shape& output);
 // earlier tensors of its rank at its axis; without such tensors it stays.
 Dim size_of_similar_tensors(const OpContext& op, std::size_t rank, std::size_t axis, const Dim& size);
 
-// The size that the node states for axis `axis` of an output of rank `rank`, where the input has size `own`; a formula
-// where the file fixed it.
+// The size stated for axis `axis` of an output of rank `rank`, the input's being `own`; a formula if the file fixed it.
 Dim stated_size(const OpContext& op, std::size_t rank, std::size_t axis, const Dim& own, const Dim& size);
 
 // product(dividend) / product(divisor); equal sizes cancel first. A quotient that is not a polynomial is still an

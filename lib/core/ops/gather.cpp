@@ -397,8 +397,7 @@ void infer_compress(OpContext& op) {
   op.set_output(0, op.element(0), std::move(shape));
 }
 
-// The number of different slices along `axis` (without one: of different elements); empty if an element is unknown or
-// NaN.
+// The number of different slices along `axis` (without one: elements); empty if an element is unknown or NaN.
 std::optional<std::int64_t> count_different(const SmallTensor& tensor, std::optional<std::size_t> axis) {
   const std::int64_t slices = axis ? tensor.shape[*axis] : tensor.count;
   const std::int64_t inner = axis ? strides_of(tensor.shape)[*axis] : 1;

@@ -111,8 +111,7 @@ OpCost cost_mean_variance(const OpContext& op) {
          Work{.arith = op.elements(0)};
 }
 
-// x / (bias + α/size · Σ x²)^β: per element a square, size − 1 additions, scale, bias, pow, divide. Edge windows
-// count in full.
+// x / (bias + α/size · Σ x²)^β per element: square, size − 1 additions, scale, bias, pow, divide; edge windows in full.
 OpCost cost_lrn(const OpContext& op) {
   return op.streamed() + Work{.arith = positive_attribute(op, "size") + 3, .special = 1} * op.elements(0);
 }

@@ -93,8 +93,7 @@ constexpr auto kCostSumSquare = cost_reduce<Steps{.element_arith = 1}>;
 constexpr auto kCostLogSum = cost_reduce<Steps{.result_special = 1}>;
 constexpr auto kCostLogSumExp = cost_reduce<Steps{.element_special = 1, .result_special = 1}>;
 
-// L − 1 joins along each line of L elements: elements − lines. If the axis is data, at most elements − the least number
-// of lines.
+// L − 1 joins along each line of L elements: elements − lines. If the axis is data, the least number of lines counts.
 OpCost cost_running(const OpContext& op) {
   OpCost cost = op.streamed({0});
   const Shape& shape = op.shape(0);

@@ -11,8 +11,7 @@ namespace {
 
 // --- Reshape ---
 
-// The target sizes as given: unknown elements, −1 for the size to solve for, 0 for a copied size.
-// Empty if not even their number is known.
+// The target sizes as given: unknown elements, −1 to solve for, 0 for a copied size. Empty if their number is unknown.
 std::optional<TensorValue> reshape_target(const OpContext& op) {
   if (op.opset() < 5) {
     const auto listed = op.integer_list("shape");

@@ -73,8 +73,7 @@ Dim scaled(OpContext& op, const Dim& input, const Scalar& scale) {
 
 // --- Resize and Upsample ---
 
-// True if Resize uses the input sizes, available since opset 11, rather than scales. Exporters write an empty tensor
-// for an unused input.
+// True if Resize uses input sizes (since opset 11), not scales. Exporters write an empty tensor for an unused input.
 bool is_sized(const OpContext& op) {
   const bool is_empty = op.has_shape(3) && op.rank(3) == 1 && op.shape(3)[0] == Dim(0);
   return op.node().op_type == "Resize" && op.opset() >= 11 && op.has_input(3) && !is_empty;

@@ -18,8 +18,7 @@ constexpr std::string_view kLengthIsData =
 
 // --- DFT ---
 
-// The transformed axis: before opset 20 an attribute, 1 by default; since then an input, -2 by default. Empty when it
-// is not known.
+// The transformed axis: an attribute before opset 20, 1 by default; an input since, -2 by default. Empty if unknown.
 std::optional<std::size_t> dft_axis(const OpContext& op) {
   if (op.rank(0) < 2) op.fail(cat("input 0 has rank ", op.rank(0), ", expected 2 or more"));
   std::int64_t axis = op.opset() < 20 ? op.attribute("axis", 1) : -2;
@@ -70,8 +69,7 @@ Shape dft_shape(OpContext& op) {
   return output;
 }
 
-// The length of one transform along a known axis; the bins of a one-sided spectrum leave two lengths, of which the
-// longer counts.
+// The length of one transform along a known axis; of the two lengths that a one-sided spectrum leaves, the longer.
 Dim transform_length(const OpContext& op, std::size_t axis) {
   if (!op.has_input(1)) return length_of(op, op.shape(0)[axis]);
   if (const auto length = scalar_value(op, 1)) return *length;

@@ -200,8 +200,7 @@ void fold_slice(OpContext& op) {
 
 // --- Split ---
 
-// The sizes of the parts: as listed in attribute or input `split`; else equal, though since opset 18 the last may be
-// smaller.
+// The sizes of the parts: listed in attribute or input `split`, else equal; since opset 18 the last may be smaller.
 Shape split_sizes(OpContext& op, const Dim& whole) {
   const auto count = static_cast<std::size_t>(op.output_count());
   const auto listed = op.integer_list("split");
@@ -241,8 +240,7 @@ Shape split_sizes(OpContext& op, const Dim& whole) {
   return sizes;
 }
 
-// The parts of an axis whose size follows the input: either each has the size of a tensor seen before, or all but one
-// are single elements.
+// The parts of an axis that follows the input: either each has the size of an earlier tensor, or all but one are 1.
 Shape followed_parts(const OpContext& op, const Dim& whole, const Shape& sizes) {
   Shape parts;
   Dim rest = whole;

@@ -116,8 +116,7 @@ namespace {
 
 enum RecurrentInput { kSequence, kW, kR, kBias, kLengths, kInitial, kInitialCell, kPeephole };
 
-// Per hidden element and step: arithmetic, and values kept besides the hidden state. The activations are for one
-// direction.
+// Per hidden element and step: arithmetic, and values kept besides the hidden state. Activations are of one direction.
 struct Cell {
   int gates, arith, kept;
   std::array<std::string_view, 3> activations;

@@ -70,8 +70,7 @@ void div(Backward& b) {
   each(b, 1, ops_each(4), {kA, kB});
 }
 
-// d base = dy·p·x^(p−1): 2 and a pow; 2·x·dy for p = 2. If p is a tensor, p − 1 is one more per element.
-// dp = dy·y·log(x).
+// d base = dy·p·x^(p−1): 2 and a pow; 2·x·dy for p = 2. A tensor p takes one more, p − 1. dp = dy·y·log(x).
 void pow(Backward& b) {
   const std::optional<double> exponent = known_scalar(b.op, 1);
   const bool is_scalar = exponent || (b.op.has_shape(1) && b.op.elements(1) == Dim(1));

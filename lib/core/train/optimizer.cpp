@@ -53,8 +53,7 @@ std::vector<std::string_view> recompute_names() {
 std::string_view to_string(Recompute recompute) { return kRecompute[recompute]; }
 std::string_view to_string(SavedKind kind) { return kSaved[kind]; }
 
-// Reads the gradient, the states and the parameter (or its master, if there is one); writes the states, the parameter
-// and the master.
+// Reads the gradient, the states and the parameter or its master; writes the states, the parameter and the master.
 OpCost optimizer_cost(const TrainingOptions& options, ElementType weight, const Dim& elements) {
   const Row& does = row(options.optimizer);
   const bool master = has_master(options, weight);
