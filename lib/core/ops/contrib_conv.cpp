@@ -36,9 +36,8 @@ void infer_pool(OpContext& op) {
 
 // Input 1 masks out elements of the window: one selection per tap.
 OpCost cost_masked_pool(const OpContext& op) {
-  OpCost cost = cost_as<"MaxPool">(op);
-  const Dim taps = cost.arith + op.output_elements(0);
-  return cost + Work{.arith = taps, .comparisons = taps};
+  const OpCost cost = cost_as<"MaxPool">(op);
+  return cost + compared(cost.arith + op.output_elements(0));
 }
 
 Shape global_pool_shape(OpContext& op) {

@@ -233,7 +233,7 @@ void infer_all_finite(OpContext& op) { op.set_output(0, ElementType::Bool, {}); 
 OpCost cost_all_finite(const OpContext& op) {
   Dim elements = 0;
   for (int i = 0; i < op.input_count(); ++i) elements += op.elements(i);
-  return op.streamed() + Work{.arith = 2 * elements - 1, .comparisons = 2 * elements - 1};
+  return op.streamed() + compared(2 * elements - 1);
 }
 
 // clang-format off

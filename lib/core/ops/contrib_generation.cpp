@@ -65,8 +65,8 @@ void infer_repeat_block(OpContext& op) {
 // Every n-gram of a row is compared with its last n − 1 tokens; the scores are copied.
 OpCost cost_repeat_block(const OpContext& op) {
   const std::int64_t n = positive_attribute(op, "ngram_size");
-  const Dim compared = dim_of(op, 0, 0) * max(dim_of(op, 0, 1) - n + 1, 0);
-  return in_precision(op.element(1), op.streamed()) + Work{.arith = n - 1, .comparisons = n - 1} * compared;
+  const Dim grams = dim_of(op, 0, 0) * max(dim_of(op, 0, 1) - n + 1, 0);
+  return in_precision(op.element(1), op.streamed()) + compared(n - 1) * grams;
 }
 
 // --- BifurcationDetector ---

@@ -159,7 +159,7 @@ void infer_time_warping(OpContext& op) {
 
 // The least of three neighbours and an addition for every cell.
 OpCost cost_time_warping(const OpContext& op) {
-  return op.streamed() + Work{.arith = 3 * op.elements(0), .comparisons = 2 * op.elements(0)};
+  return op.streamed() + Work{.arith = 3, .comparisons = 2} * op.elements(0);
 }
 
 // --- MurmurHash3 ---

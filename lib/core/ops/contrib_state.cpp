@@ -335,7 +335,7 @@ OpCost cost_merge(const OpContext& op) {
   OpCost cost = op.streamed();
   const Dim rows = min(dim_of(op, kBase, 0), dim_of(op, kRows, 0));
   op.read_only(cost, kBase, byte_size(rows * dim_of(op, kBase, 1), op.element(kBase)));
-  return cost + Work{.arith = op.output_elements(0), .comparisons = op.output_elements(0)};
+  return cost + compared(op.output_elements(0));
 }
 
 // --- SpeculativePrefixCommit: the accepted prefix ends where a prediction differs from the draft ---
@@ -354,9 +354,7 @@ void infer_commit(OpContext& op) {
 OpCost cost_commit(const OpContext& op) {
   const std::int64_t rows = op.attribute("head_rows", 8);
   if (rows < 3 || rows > 8) op.fail(cat("head_rows is ", rows, ", expected 3 to 8"));
-  OpCost cost = op.streamed();
-  cost.arith = cost.comparisons = op.output_elements(0) * (rows - 1);
-  return cost;
+  return op.streamed() + compared(op.output_elements(0) * (rows - 1));
 }
 
 // clang-format off

@@ -101,8 +101,7 @@ OpCost cost_joined(const OpContext& op) {
 }
 
 OpCost cost_extreme(const OpContext& op) {
-  const int comparisons = op.input_count() - 1;
-  return op.streamed() + Work{.arith = comparisons, .comparisons = comparisons} * op.output_elements(0);
+  return op.streamed() + compared(op.input_count() - 1) * op.output_elements(0);
 }
 
 // One pow; for a known constant exponent, x² is a product and √x a square root.

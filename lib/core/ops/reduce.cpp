@@ -105,8 +105,7 @@ OpCost cost_running(const OpContext& op) {
     lines = lines_along(shape, 0);
     for (std::size_t i = 1; i < shape.size(); ++i) lines = min(lines, lines_along(shape, i));
   }
-  cost.arith = op.elements(0) - lines;
-  return cost;
+  return cost + Work{.arith = op.elements(0) - lines};
 }
 
 // --- values ---

@@ -83,8 +83,7 @@ OpCost cost_disentangled(const OpContext& op) {
   OpCost cost = op.streamed({0});
   for (const int picked : {1, 2})
     cost.read(picked, byte_size(min(op.elements(picked), op.output_elements(0)), op.element(picked)));
-  cost.arith = 3 * op.output_elements(0);
-  return cost;
+  return cost + Work{.arith = 3 * op.output_elements(0)};
 }
 
 // clang-format off
