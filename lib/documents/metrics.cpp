@@ -113,11 +113,7 @@ ChipMetrics parse_chip_metrics(std::string_view json, std::string_view subject) 
 }
 
 std::string write_chip_metrics(const ChipMetrics& chip) {
-  base::JsonWriter json;
-  json.begin_object().member("schema", "pagoda.metrics/1");
-  members::Writer writer(json);
-  metrics_members(writer, chip);
-  return std::move(json.end_object()).text();
+  return members::write("pagoda.metrics/1", chip, metrics_members<members::Writer>);
 }
 
 std::span<const ChipMetrics> metric_catalogue() {

@@ -16,8 +16,7 @@ std::optional<Precision> main_precision(const EstimateRoofline& roofline) {
   std::map<Precision, double> work;
   for (const RowBound& row : roofline.rows)
     if (row.precision) work[*row.precision] += row.flops;
-  const auto most =
-      std::max_element(work.begin(), work.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most = std::ranges::max_element(work, {}, [](const auto& each) { return each.second; });
   return most == work.end() ? std::nullopt : std::optional(most->first);
 }
 

@@ -33,8 +33,7 @@ std::string find_impossible(const std::vector<Row>& rows, const std::vector<std:
           names += (names.empty() ? "" : ", ") + name;
           remedy += " " + base::field("dims", name + "=V");
         } else {
-          is_swept = is_swept || std::none_of(symbols.begin(), symbols.end(),
-                                              [&](const Symbol& symbol) { return symbol.name == name; });
+          is_swept = is_swept || std::ranges::find(symbols, name, &Symbol::name) == symbols.end();
         }
       }
       if (names.empty() || is_swept) continue;
@@ -48,11 +47,9 @@ bool holds(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-std::vector<Symbol> without(const std::vector<Symbol>& symbols, const std::vector<std::string>& names) {
-  std::vector<Symbol> rest;
-  std::copy_if(symbols.begin(), symbols.end(), std::back_inserter(rest),
-               [&](const Symbol& symbol) { return !holds(names, symbol.name); });
-  return rest;
+std::vector<Symbol> without(std::vector<Symbol> symbols, const std::vector<std::string>& names) {
+  std::erase_if(symbols, [&](const Symbol& symbol) { return holds(names, symbol.name); });
+  return symbols;
 }
 
 }  // namespace

@@ -22,20 +22,17 @@ std::string dim_of(const EstimateDocument& estimate, const std::string& setting)
   return {};
 }
 
-// The size along an axis, looked up by the user's name or, with a single axis, by its symbols in formulas.
-std::optional<std::int64_t> size_along(const EstimateSweep& sweep, std::size_t axis, const Bindings& sizes) {
-  auto size = sizes.find(sweep.dims[axis]);
-  if (sweep.dims.size() == 1)
-    for (const std::string& symbol : sweep.symbols)
-      if (size == sizes.end()) size = sizes.find(symbol);
-  return size == sizes.end() ? std::nullopt : std::optional(size->second);
-}
-
-// The sizes of a run along the axes of a sweep.
+// The sizes of a run along the axes of a sweep, looked up by the user's name or, with a single axis, by its symbols in
+// formulas.
 std::vector<std::int64_t> sizes_along(const EstimateSweep& sweep, const Bindings& sizes) {
   std::vector<std::int64_t> along;
-  for (std::size_t axis = 0; axis < sweep.dims.size(); ++axis)
-    if (const auto size = size_along(sweep, axis, sizes)) along.push_back(*size);
+  for (const std::string& dim : sweep.dims) {
+    auto size = sizes.find(dim);
+    if (sweep.dims.size() == 1)
+      for (const std::string& symbol : sweep.symbols)
+        if (size == sizes.end()) size = sizes.find(symbol);
+    if (size != sizes.end()) along.push_back(size->second);
+  }
   return along;
 }
 
@@ -100,9 +97,7 @@ std::optional<double> at(const std::string& formula, const Bindings& sizes) {
 
 // The point of a sweep at these sizes; null if there is none.
 const EstimatePoint* swept(const EstimateSweep& sweep, const Bindings& sizes) {
-  const std::vector<std::int64_t> wanted = sizes_along(sweep, sizes);
-  const auto found = std::find_if(sweep.points.begin(), sweep.points.end(),
-                                  [&](const EstimatePoint& point) { return point.sizes == wanted; });
+  const auto found = std::ranges::find(sweep.points, sizes_along(sweep, sizes), &EstimatePoint::sizes);
   return found == sweep.points.end() ? nullptr : &*found;
 }
 

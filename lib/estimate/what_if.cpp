@@ -73,8 +73,7 @@ std::vector<WhatIf::Size> sizes_of(const Model& model, const EstimateRequest& re
       sizes.push_back({"past", "`past=`", {symbol}, request.phase->past.value_or(0), std::nullopt, false});
       continue;
     }
-    const bool is_batch =
-        std::any_of(std::begin(kBatchNames), std::end(kBatchNames), [&](const char* known) { return symbol == known; });
+    const bool is_batch = std::ranges::find(kBatchNames, symbol) != std::end(kBatchNames);
     sizes.push_back(
         {name, base::field("dims", name + "="), {symbol}, value_of(symbol), std::nullopt, is_batch && taken.empty()});
   }

@@ -78,8 +78,7 @@ constexpr std::pair<OpKind, OrtKernelClass> kByFacts[] = {
     {OpKind::Pool, OrtKernelClass::Pool}, {OpKind::Recurrent, OrtKernelClass::Recurrent},
 };
 // clang-format on
-static_assert(std::is_sorted(std::begin(kOperators), std::end(kOperators),
-                             [](const OperatorClass& a, const OperatorClass& b) { return a.op < b.op; }));
+static_assert(std::ranges::is_sorted(kOperators, {}, &OperatorClass::op));
 
 constexpr double kFloat = 4;  // bytes
 
@@ -101,8 +100,7 @@ bool is_quantized(OrtKernelClass kind) {
 }
 
 OrtKernelClass ort_class_of(std::string_view op_type, const OpFacts& facts, bool is_broadcast) {
-  const auto* found = std::lower_bound(std::begin(kOperators), std::end(kOperators), op_type,
-                                       [](const OperatorClass& a, std::string_view op) { return a.op < op; });
+  const auto* found = std::ranges::lower_bound(kOperators, op_type, {}, &OperatorClass::op);
   if (found != std::end(kOperators) && found->op == op_type) return found->kind;
   if (facts.kind == OpKind::Pointwise && is_broadcast) return OrtKernelClass::PointwiseBroadcast;
   for (const auto& [kind, of_kind] : kByFacts)

@@ -418,15 +418,13 @@ constexpr OpLowering kLowerings[] = {
     {"Unsqueeze",             lower_reshape},
 };
 // clang-format on
-static_assert(std::is_sorted(std::begin(kLowerings), std::end(kLowerings),
-                             [](const OpLowering& a, const OpLowering& b) { return a.op < b.op; }));
+static_assert(std::ranges::is_sorted(kLowerings, {}, &OpLowering::op));
 
 }  // namespace
 
 bool lower_node(EagerState& state, const Node& node) {
   if (node.inputs.empty() || node.outputs.empty()) return true;
-  const auto* known = std::lower_bound(std::begin(kLowerings), std::end(kLowerings), node.op_type,
-                                       [](const OpLowering& a, std::string_view op) { return a.op < op; });
+  const auto* known = std::ranges::lower_bound(kLowerings, node.op_type.view(), {}, &OpLowering::op);
   if (known != std::end(kLowerings) && known->op == node.op_type) return known->lower(state, node);
   // PyTorch has no function for operators that an engine fused, unless autocast's table names them.
   const bool is_function = plain_domain(node.domain).empty() || autocast(node.op_type) != Autocast::Plain;

@@ -57,8 +57,7 @@ class ServingLowering : Links {
     }
     if (products_.empty())
       throw Error("`engine=llm-serving`: the model has no product with a weight that it could time");
-    std::stable_sort(time_.kernels.begin(), time_.kernels.end(),
-                     [](const ServingKernel& a, const ServingKernel& b) { return a.row < b.row; });
+    std::ranges::stable_sort(time_.kernels, {}, &ServingKernel::row);
     for (const ServingKernel& kernel : time_.kernels) time_.seconds += kernel.seconds;
     return std::move(time_);
   }

@@ -39,7 +39,6 @@ class TensorRtLowering : Tensors {
  private:
   const NodeReport& row(std::int32_t id) const { return analysis().nodes[index(id)]; }
   const Node& node(std::int32_t id) const { return graph().nodes[index(row(id).node)]; }
-  bool is_main(std::int32_t id) const { return row(id).graph == 0; }
 
   // Sizes of a value; empty if they are not known.
   std::vector<double> sizes(ValueId value) const {
@@ -67,9 +66,8 @@ class TensorRtLowering : Tensors {
     const bool is_attention =
         group.rule == Fusion::Attention ||
         std::any_of(products.begin(), products.end(), [&](auto id) { return row(id).facts.kind == OpKind::Attention; });
-    if (!products.empty() && is_main(products.front())) {
+    if (!products.empty() && row(products.front()).graph == 0)
       is_attention ? as_attention(kernel, products) : as_product(kernel, products);
-    }
     kernel.shares_launch = kernel.kind == Kind::Other && !result_.kernels.empty() &&
                            result_.kernels.back().kind == Kind::Other && group.rule != Fusion::Normalisation &&
                            row(group.rows.front()).facts.kind != OpKind::Norm;

@@ -62,8 +62,7 @@ Solution fitted_class(OrtKernelClass kind, std::vector<CpuSample> samples, const
   CpuClassCoefficients& c = solution.coefficients;
   const auto add = [&](double& place, double centre) { fit.add(place, centre, 1, kPrior); };  // give or take a factor e
   const auto has = [&](double OrtKernel::*size) {
-    return std::any_of(samples.begin(), samples.end(),
-                       [&](const CpuSample& sample) { return sample.kernel.*size > 0; });
+    return std::ranges::any_of(samples, [&](const CpuSample& sample) { return sample.kernel.*size > 0; });
   };
   const bool is_work = is_bound_by_work(kind);
   // Waking a second thread takes about as long as a launch.
