@@ -190,11 +190,7 @@ EstimateFit fit_of(const Model& model, const Model& file_model, const EstimateRe
                   .optimizer_bytes = request.training ? Count(need.optimizer) : Count(),
                   .total_bytes = need.total(),
                   .at_least = need.at_least,
-                  .fits = need.fits(request.device->memory_bytes()),
-                  .largest_batch = {},
-                  .longest_context = {},
-                  .memory_context = {},
-                  .position_table = {}};
+                  .fits = need.fits(request.device->memory_bytes())};
   if (!fit.device_bytes) return fit;
   if (open)
     fit.largest_batch =
@@ -236,8 +232,7 @@ std::vector<EstimateAdvice> advice_of(const Model& model, const EstimateRequest&
     each.change = each.traffic     ? base::field("traffic", to_string(*each.traffic))
                   : each.precision ? base::field("precision", to_string(*each.precision))
                                    : base::field("batch", *each.batch);
-  std::stable_sort(advice.begin(), advice.end(),
-                   [](const EstimateAdvice& a, const EstimateAdvice& b) { return a.gain > b.gain; });
+  std::ranges::stable_sort(advice, std::ranges::greater(), &EstimateAdvice::gain);
   return advice;
 }
 

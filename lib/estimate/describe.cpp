@@ -90,7 +90,6 @@ EstimateModel model_part(const Model& model) {
   EstimateModel part{.path = model.path,
                      .name = model.graph_name,
                      .ir_version = model.ir_version,
-                     .opsets = {},
                      .producer = model.producer + (model.producer_version.empty() ? "" : " ") + model.producer_version,
                      .nodes = model.main().nodes.size(),
                      .functions = model.functions.size()};
@@ -170,9 +169,8 @@ std::vector<EstimateType> type_parts(const EstimateDocument& estimate, const Est
     if (request.row_formulas) sum.row.symbolic = formulas_of(sum.cost, request.count);
     types.push_back(std::move(sum.row));
   }
-  std::stable_sort(types.begin(), types.end(), [](const EstimateType& a, const EstimateType& b) {
-    if (a.seconds != b.seconds) return a.seconds > b.seconds;
-    return a.counts.flops.value_or(-1) > b.counts.flops.value_or(-1);
+  std::ranges::stable_sort(types, std::ranges::greater(), [](const EstimateType& type) {
+    return std::pair(type.seconds, type.counts.flops.value_or(-1));
   });
   return types;
 }
@@ -190,7 +188,6 @@ EstimateGroup group_part(const TrafficGroup& group, const Analysis& analysis, co
       .joined_by = group.joined_by,
       .counts = counts_of(group.cost, params, param_bytes, request.count, is_modelled),
       .saved_bytes = count(group.saved),
-      .symbolic = {},
   };
   if (request.row_formulas && is_modelled) part.symbolic = formulas_of(group.cost, request.count);
   return part;
@@ -202,7 +199,6 @@ EstimateTraffic traffic_part(const Analysis& analysis, Traffic& traffic, const E
                        .bytes_read = count(traffic.bytes_read),
                        .bytes_written = count(traffic.bytes_written),
                        .bytes = bytes,
-                       .groups = {},
                        .stayed = std::move(traffic.stayed)};
   part.groups.reserve(traffic.groups.size());
   for (const TrafficGroup& group : traffic.groups) part.groups.push_back(group_part(group, analysis, request));

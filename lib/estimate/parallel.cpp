@@ -15,9 +15,9 @@ const Name& name_of(const Model& model, const Analysis& analysis, std::int32_t r
   return display_name(graph, graph.node(report.node));
 }
 
-LinkRate link_of(const EstimateRequest& request) {
+LinkRate link_of(const EstimateRequest& request, const DeviceSpec& device, std::int64_t devices) {
   if (request.link.bytes_per_second) return {"as given", *request.link.bytes_per_second, "as given"};
-  return core::link_of(*request.device, request.link.name, request.parallel->devices());
+  return core::link_of(device, request.link.name, devices);
 }
 
 // Number of tokens or items that can pass through the stages one after another.
@@ -57,7 +57,7 @@ GroupRun run_on_group(const Model& model, const EstimateRequest& request, const 
 GroupRun run_on_group(const Model& model, const EstimateRequest& request, const Sized& sized, const GroupShare& part) {
   const ParallelOptions& devices = *request.parallel;
   GroupRun group{.share = part.share, .stages = {}, .link = {}, .bound = {}, .time = {}, .held = {}};
-  if (devices.devices() > 1) group.link = link_of(request);
+  if (devices.devices() > 1) group.link = link_of(request, *request.device, devices.devices());
   const Analysis& share = group.share.analysis;
   const std::optional<Traffic>& moved = part.moved;
   group.bound = moved ? roofline(share, *moved, *request.device) : roofline(share, *request.device);
@@ -89,10 +89,7 @@ GroupRun run_on_group(const Model& model, const EstimateRequest& request, const 
   return group;
 }
 
-const MemoryNeed& GroupRun::largest_need() const {
-  return *std::max_element(held.begin(), held.end(),
-                           [](const MemoryNeed& a, const MemoryNeed& b) { return a.total() < b.total(); });
-}
+const MemoryNeed& GroupRun::largest_need() const { return *std::ranges::max_element(held, {}, &MemoryNeed::total); }
 
 EstimateHandover handover_of(const Model& model, const Model& file_model, const EstimateRequest& request,
                              const Analysis& analysis) {
@@ -107,15 +104,11 @@ EstimateHandover handover_of(const Model& model, const Model& file_model, const 
       .precision = request.precision,
       .parallel = request.parallel,
       .link = request.link};
-  EstimateHandover handover{.device = request.decode_device->id, .cache_bytes = {}, .link = {}};
+  EstimateHandover handover;
+  handover.device = request.decode_device->id;
   handover.cache_bytes = count(plan_memory(model, analysis, {.reorder = false, .arena = false}).kv_cache.shared_bytes);
-  if (request.link.bytes_per_second) {
-    handover.link = {"as given", *request.link.bytes_per_second, "as given"};
-  } else {
-    const LinkRate from = core::link_of(*request.device, request.link.name, 2);
-    const LinkRate to = core::link_of(*request.decode_device, request.link.name, 2);
-    handover.link = from.bytes_per_second < to.bytes_per_second ? from : to;
-  }
+  const LinkRate from = link_of(request, *request.device, 2), to = link_of(request, *request.decode_device, 2);
+  handover.link = from.bytes_per_second < to.bytes_per_second ? from : to;
   handover.transfer_seconds =
       real(handover.cache_bytes).value_or(0) / (static_cast<double>(devices) * handover.link.bytes_per_second);
   const Model there = model_in_phase(file_model, *decode.phase);
@@ -133,7 +126,6 @@ EstimateParallel parallel_part(const Model& model, const EstimateRequest& reques
   const std::optional<Traffic> moved = traffic_of(model, request, analysis);
   EstimateParallel part{.devices = *request.parallel,
                         .link = group.link,
-                        .collectives = {},
                         .time = group.time,
                         .macs = count(analysis.totals.cost.macs),
                         .bytes = count(moved ? moved->bytes() : analysis.totals.cost.bytes()),
@@ -143,8 +135,7 @@ EstimateParallel parallel_part(const Model& model, const EstimateRequest& reques
                         .row_products = share.rows,
                         .whole_products = share.whole,
                         .whole_weight_bytes = count(share.whole_param_bytes),
-                        .whole_reason = share.whole_reason,
-                        .stages = {}};
+                        .whole_reason = share.whole_reason};
   for (const Collective& each : share.collectives)
     part.collectives.push_back({.kind = each.kind,
                                 .node = name_of(model, analysis, each.row),

@@ -114,8 +114,7 @@ std::vector<std::string> engines_here() {
 int calibrate_here(const CalibrateArguments& arguments) {
   if (arguments.output.empty())
     throw UsageError(cat("--here ", arguments.here, " needs -o FILE, the calibration; its runs are kept beside it"));
-  const HereEngine& engine = *std::find_if(std::begin(kEngines), std::end(kEngines),
-                                           [&](const HereEngine& row) { return row.id == arguments.here; });
+  const HereEngine& engine = *std::ranges::find(kEngines, arguments.here, &HereEngine::id);
   const std::string folder = arguments.output + ".runs";
   fs::create_directories(folder);
   const std::string models = models_folder();
@@ -146,10 +145,7 @@ int calibrate_here(const CalibrateArguments& arguments) {
             .arguments = arguments,
             .folder = folder,
             .models = models,
-            .runs = {},
-            .apart_share = placements.apart_share(),
-            .ceilings = {},
-            .device = {}};
+            .apart_share = placements.apart_share()};
   std::string reason;
   std::size_t failed = 0;
   for (const documents::Result& result : results)

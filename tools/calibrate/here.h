@@ -52,10 +52,10 @@ struct Here {
   const HereEngine& engine;
   const CalibrateArguments& arguments;
   std::string folder, models;  // of the runs; of the skeletons
-  std::vector<HereRun> runs;
+  std::vector<HereRun> runs = {};
   double apart_share;  // of rounds in which the processors had different caches
-  std::string ceilings;
-  DeviceSpec device;
+  std::string ceilings = {};
+  DeviceSpec device = {};
 
   std::string name_of(std::size_t run) const;
   std::string version() const;  // of the engine

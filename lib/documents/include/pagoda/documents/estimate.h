@@ -108,9 +108,9 @@ struct EstimateFormulas {
 struct EstimateModel {
   std::string path, name;  // path as given; name of the main graph
   std::int64_t ir_version = 0;
-  std::map<std::string, std::int64_t> opsets;  // the default domain is spelled ai.onnx
-  std::string producer;                        // name and version
-  std::size_t nodes = 0, functions = 0;        // nodes of the main graph; model-local functions
+  std::map<std::string, std::int64_t> opsets = {};  // the default domain is spelled ai.onnx
+  std::string producer;                             // name and version
+  std::size_t nodes = 0, functions = 0;             // nodes of the main graph; model-local functions
 };
 
 struct EstimateTotals {
@@ -208,13 +208,13 @@ struct EstimateGroup {
   std::vector<Fusion> joined_by;   // for each node; None for the node that the others joined
   EstimateCounts counts;
   Count saved_bytes;
-  std::optional<EstimateFormulas> symbolic;
+  std::optional<EstimateFormulas> symbolic = {};
 };
 
 struct EstimateTraffic {
   TrafficModel model = TrafficModel::Fused;
   Count bytes_read, bytes_written, bytes;
-  std::vector<EstimateGroup> groups;
+  std::vector<EstimateGroup> groups = {};
   std::vector<ResidentTensor> stayed;
 };
 
@@ -243,14 +243,14 @@ struct EstimateParallel {
   };
   ParallelOptions devices;
   LinkRate link;
-  std::vector<Collective> collectives;
+  std::vector<Collective> collectives = {};
   ParallelTime time;
   // Of one device; with a pipeline, summed over all stages.
   Count macs, bytes, weight_bytes, cache_bytes;
   std::int64_t column_products = 0, row_products = 0, whole_products = 0;
   Count whole_weight_bytes;  // of products that are replicated on every device
   std::string whole_reason;
-  std::vector<Stage> stages;  // of a pipeline
+  std::vector<Stage> stages = {};  // of a pipeline
 };
 
 // The energy of a run at its time bound, by the device's constants. Not a bound itself, since constants are fitted.
@@ -293,12 +293,12 @@ struct EstimateRoofline : Roofline {
 struct EstimateFit {
   Count device_bytes;
   Count weight_bytes, activation_bytes, cache_bytes, gradient_bytes, optimizer_bytes, total_bytes;
-  bool at_least = false;                 // some tensor's size is not known: the total is a lower bound
-  std::optional<bool> fits;              // empty: the device's memory or a tensor's size is not known
-  Count largest_batch, longest_context;  // empty: no such dim, its size has no effect, or at_least
+  bool at_least = false;                           // some tensor's size is not known: the total is a lower bound
+  std::optional<bool> fits;                        // empty: the device's memory or a tensor's size is not known
+  Count largest_batch = {}, longest_context = {};  // empty: no such dim, its size has no effect, or at_least
   // Limits of the context: by memory, and by a position table; longest_context is the smaller of the two.
-  Count memory_context;
-  std::optional<PositionTable> position_table;
+  Count memory_context = {};
+  std::optional<PositionTable> position_table = {};
 };
 inline constexpr std::pair<const char*, Count EstimateFit::*> kEstimateFit[] = {
     {"device_bytes", &EstimateFit::device_bytes},         {"weight_bytes", &EstimateFit::weight_bytes},
@@ -342,14 +342,14 @@ struct EstimateVariant : EstimateFit {
   std::string device;  // "orin-agx:30w" in a power mode
   std::optional<Precision> precision;
   TrafficModel traffic = TrafficModel::Unfused;
-  std::optional<double> seconds, floor_seconds;  // empty: no row is known
-  bool is_part = false;                          // some rows are not known: the times are lower bounds
-  Bound bound = Bound::Unknown;                  // the bound that accounts for the most time
-  std::optional<double> items_per_second;        // at most
-  std::optional<double> joules;                  // by the device's constants at the time bound
-  std::optional<double> price_per_million;       // per million items or tokens, lower bound; if price_per_hour is set
-  std::optional<EstimatePrediction> predicted;   // under the requested engine
-  std::optional<ParallelOptions> parallel;       // how several devices share the model; set for one beside several
+  std::optional<double> seconds, floor_seconds;   // empty: no row is known
+  bool is_part = false;                           // some rows are not known: the times are lower bounds
+  Bound bound = Bound::Unknown;                   // the bound that accounts for the most time
+  std::optional<double> items_per_second;         // at most
+  std::optional<double> joules;                   // by the device's constants at the time bound
+  std::optional<double> price_per_million;        // per million items or tokens, lower bound; if price_per_hour is set
+  std::optional<EstimatePrediction> predicted;    // under the requested engine
+  std::optional<ParallelOptions> parallel;        // how several devices share the model; set for one beside several
   std::optional<double> device_items_per_second;  // of each device, at most
   std::string refused;  // why these devices cannot share the model; the numbers are then unknown
   std::optional<EstimatePrompt> prompt;
