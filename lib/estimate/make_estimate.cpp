@@ -28,9 +28,8 @@ void warn_of_custom_operators(const Model& model, const EstimateRequest& request
     const auto runs_it = [&](const Node& node) {
       return node.op_type == custom.op_type && plain_domain(node.domain) == plain_domain(custom.domain);
     };
-    const bool is_used = std::any_of(model.graphs.begin(), model.graphs.end(), [&](const Graph& graph) {
-      return std::any_of(graph.nodes.begin(), graph.nodes.end(), runs_it);
-    });
+    const bool is_used = std::ranges::any_of(
+        model.graphs, [&](const Graph& graph) { return std::ranges::any_of(graph.nodes, runs_it); });
     if (!is_used)
       warn(analysis,
            cat("custom operator ", qualified(custom.domain, custom.op_type), " is defined but not used by the model"));
@@ -110,13 +109,6 @@ EstimateRoofline roofline_of(const EstimateRequest& request, Roofline bound) {
 
 std::string nodes_text(std::int64_t nodes) { return cat(nodes, nodes == 1 ? " node" : " nodes"); }
 
-void warn_of_training(Findings& findings) {
-  const TrainingTotals& totals = findings.training->totals;
-  if (!findings.training->partial) return;
-  warn(findings.analysis, cat("the backward of ", nodes_text(totals.unmodelled_nodes),
-                              " is not modelled: ", base::joined(totals.unmodelled_ops)));
-}
-
 // Warns of doubtful, assumed and missing rates that the times depend on.
 void warn_of_device(const DeviceSpec& device, Findings& findings) {
   const std::string subject = "device " + device.name;
@@ -178,7 +170,9 @@ Analysis add_training(const Model& model, const EstimateRequest& request, const 
   EstimateTraining& part = findings.estimate.training.emplace(training_part(*findings.training, request));
   if (bound) part.time = bound->totals;
   part.rows = rows_of_step(findings, step, bound, options.convention);
-  warn_of_training(findings);
+  if (part.partial)
+    warn(findings.analysis, cat("the backward of ", nodes_text(part.unmodelled_nodes),
+                                " is not modelled: ", base::joined(part.unmodelled_ops)));
   return step;
 }
 
@@ -273,30 +267,13 @@ std::optional<Traffic> traffic_of(const Model& model, const EstimateRequest& req
 }
 
 bool is_swept(const EstimateRequest& request, std::string_view dim) {
-  return std::any_of(request.sweep.begin(), request.sweep.end(),
-                     [&](const SweepAxis& axis) { return axis.dim == dim; });
+  return std::ranges::find(request.sweep, dim, &SweepAxis::dim) != request.sweep.end();
 }
 
 void warn(Analysis& analysis, std::string message) {
   analysis.diagnostics.insert(analysis.diagnostics.begin(),
                               {.severity = Severity::Warning, .node = {}, .message = std::move(message)});
 }
-
-namespace {
-
-// Analyses again with the phase's sizes bound, if that resolves sizes that formulas leave open, such as a Slice whose
-// first position is a difference of two sizes.
-std::optional<Analysis> decided_by(const Model& model, const EstimateRequest& request, AnalyzeOptions sizes,
-                                   const Analysis& open, const PhaseSizes& phase) {
-  if (open.symbols.empty() || phase.dims.empty() || !phase.masks.empty()) return std::nullopt;
-  sizes.dims.insert(phase.dims.begin(), phase.dims.end());
-  Analysis bound = analyze(model, sizes, request.custom_operators);
-  if (bound.symbols.size() >= open.symbols.size()) return std::nullopt;
-  bound.diagnostics.insert(bound.diagnostics.end(), phase.diagnostics.begin(), phase.diagnostics.end());
-  return bound;
-}
-
-}  // namespace
 
 Sized sized(const Model& model, const EstimateRequest& request) {
   AnalyzeOptions sizes = sweep_options(request.sizes, request.sweep);
@@ -306,8 +283,16 @@ Sized sized(const Model& model, const EstimateRequest& request) {
   PhaseOptions options = *request.phase;
   if (is_swept(request, "past")) options.past = std::nullopt;
   PhaseSizes phase = phase_sizes(model, analysis, options);
-  if (std::optional<Analysis> decided = decided_by(model, request, sizes, analysis, phase))
-    return {std::move(*decided), std::move(phase)};
+  // The phase's sizes may resolve others that formulas leave open, such as that of a Slice whose first position is a
+  // difference of two sizes.
+  if (!analysis.symbols.empty() && !phase.dims.empty() && phase.masks.empty()) {
+    sizes.dims.insert(phase.dims.begin(), phase.dims.end());
+    Analysis bound = analyze(model, sizes, request.custom_operators);
+    if (bound.symbols.size() < analysis.symbols.size()) {
+      bound.diagnostics.insert(bound.diagnostics.end(), phase.diagnostics.begin(), phase.diagnostics.end());
+      return {std::move(bound), std::move(phase)};
+    }
+  }
   return {in_phase(analysis, phase), std::move(phase)};
 }
 

@@ -21,12 +21,6 @@ struct Need {
   bool has_other;
 };
 
-std::string unmet(std::initializer_list<Need> needs) {
-  for (const Need& need : needs)
-    if (need.is_given && !need.has_other) return cat(need.field, " needs ", need.other);
-  return {};
-}
-
 // Refuses `field` beside the first of the others that is given.
 std::string beside(const std::string& field, Others others) {
   for (const auto& [is_given, name] : others)
@@ -37,8 +31,7 @@ std::string beside(const std::string& field, Others others) {
 bool is_in(const EstimateRequest& request, Phase phase) { return request.phase && request.phase->phase == phase; }
 
 bool limits_seconds(const EstimateRequest& request) {
-  return std::any_of(request.budgets.begin(), request.budgets.end(),
-                     [](const Budget& budget) { return budget.kind == BudgetKind::Seconds; });
+  return std::ranges::find(request.budgets, BudgetKind::Seconds, &Budget::kind) != request.budgets.end();
 }
 
 // The field that splits the model over several devices; null if none does.
@@ -59,7 +52,7 @@ std::string missing(const EstimateRequest& request, const Refinements& given) {
   const bool has_link = !request.link.name.empty() || request.link.bytes_per_second;
   const bool speculates = given.speculate || request.speculation;
   // clang-format off
-  return unmet({
+  const Need needs[] = {
       {request.traffic == TrafficModel::Resident,  "`traffic=resident`",    "`device`, whose cache it fills", has_device},
       {!request.other_precisions.empty(),          "`what_if`",             "`device`",                       has_device},
       {!request.price_per_hour.empty(),            "`price_per_hour`",      "a table: several `device` or `what_if`", has_device && is_choice},
@@ -83,8 +76,11 @@ std::string missing(const EstimateRequest& request, const Refinements& given) {
       {given.optimizer,                            "`optimizer`",           "`training`",                     request.training.has_value()},
       {given.recompute,                            "`recompute`",           "`training`",                     request.training.has_value()},
       {given.frozen,                               "`frozen`",              "`training`",                     request.training.has_value()},
-  });
+  };
   // clang-format on
+  for (const Need& need : needs)
+    if (need.is_given && !need.has_other) return cat(need.field, " needs ", need.other);
+  return {};
 }
 
 // A price of a device that is not requested would have no effect.

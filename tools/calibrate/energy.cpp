@@ -48,11 +48,6 @@ struct Input {
   const EstimateDocument* estimate = nullptr;  // only for profiles
 };
 
-bool is_estimate(const std::string& text) {
-  constexpr std::size_t kEnough = 4096;  // the schema is the first member
-  return text.substr(0, kEnough).find("\"pagoda.estimate/") != std::string::npos;
-}
-
 // Estimates among the files join the others: a shell's *.json names several after one --estimate.
 std::vector<Input> read_inputs(const std::vector<std::string>& paths, std::vector<EstimateDocument>& estimates) {
   std::vector<Input> inputs;
@@ -61,7 +56,8 @@ std::vector<Input> read_inputs(const std::vector<std::string>& paths, std::vecto
     input.is_records = std::filesystem::is_directory(path) || path.ends_with(".jsonl");
     if (!input.is_records) {
       input.text = base::read_file(path, "a table or measured runs");
-      if (is_estimate(input.text)) {
+      constexpr std::size_t kEnough = 4096;  // the schema is the first member
+      if (input.text.substr(0, kEnough).find("\"pagoda.estimate/") != std::string::npos) {
         estimates.push_back(documents::parse_estimate(input.text, path));
         continue;
       }
