@@ -96,9 +96,8 @@ std::vector<RowPair> pair_groups(const EstimateDocument& before, const EstimateD
   std::vector<Shared> candidates;
   candidates.reserve(shared_of.size());
   for (const auto& [groups, shared] : shared_of) candidates.push_back(shared);
-  std::sort(candidates.begin(), candidates.end(), [](const Shared& a, const Shared& b) {
-    return std::tuple(b.macs, b.nodes, a.after, a.before) < std::tuple(a.macs, a.nodes, b.after, b.before);
-  });
+  std::ranges::sort(candidates, {},
+                    [](const Shared& each) { return std::tuple(-each.macs, -each.nodes, each.after, each.before); });
   std::vector<RowPair> pairs(after.traffic->groups.size());
   std::vector<bool> is_taken(before.traffic->groups.size(), false);
   for (const Shared& shared : candidates) {

@@ -32,11 +32,9 @@ CachePlacement placement_of(const documents::Result& round) {
 }
 double seconds_of(const documents::Result& round) { return round.timing->latency.p50; }
 
-List in(const List& rounds, CachePlacement wanted) {
-  List list;
-  std::copy_if(rounds.begin(), rounds.end(), std::back_inserter(list),
-               [&](const documents::Result* round) { return placement_of(*round) == wanted; });
-  return list;
+List in(List rounds, CachePlacement wanted) {
+  std::erase_if(rounds, [&](const documents::Result* round) { return placement_of(*round) != wanted; });
+  return rounds;
 }
 
 // The rounds that count: those with one cache, or all where there are none.

@@ -131,11 +131,10 @@ std::string report(const Loaded& loaded, const Judged& judged) {
     floor_above += loaded.rows[i].floor > seconds ? 1 : 0;
     fused_above += loaded.rows[i].fused > seconds ? 1 : 0;
   }
-  std::vector<double> sorted = errors;
-  std::sort(sorted.begin(), sorted.end());
   const double count = static_cast<double>(errors.size());
   double sum = 0, by_family = 0;
   for (const double error : errors) sum += error;
+  std::sort(errors.begin(), errors.end());
   for (const auto& [name, family] : families) by_family += family.second / family.first;
   const auto line = [&](const char* what, double value, const char* unit) {
     char text[160];
@@ -146,8 +145,8 @@ std::string report(const Loaded& loaded, const Judged& judged) {
   line("families", static_cast<double>(families.size()), "");
   line("mean absolute error", 100 * sum / count, "%");
   line("  each family weighing the same", 100 * by_family / static_cast<double>(families.size()), "%");
-  line("median absolute error", 100 * sorted[sorted.size() / 2], "%");
-  line("90th percentile", 100 * sorted[sorted.size() * 9 / 10], "%");
+  line("median absolute error", 100 * errors[errors.size() / 2], "%");
+  line("90th percentile", 100 * errors[errors.size() * 9 / 10], "%");
   if (judged_by_interval > 0) line("models inside the interval", 100 * inside / judged_by_interval, "%");
   line("rank correlation of the prediction", lab::rank_correlation(judged.predicted, measured), "");
   line("rank correlation of the floor", lab::rank_correlation(floors, measured), "");

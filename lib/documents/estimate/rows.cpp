@@ -97,13 +97,9 @@ bool EstimateDocument::is_complete() const {
 std::vector<const EstimateNode*> heaviest(const EstimateDocument& estimate, std::size_t top) {
   std::vector<const EstimateNode*> nodes;
   for (const EstimateNode& node : estimate.nodes) nodes.push_back(&node);
-  const auto seconds = [&](const EstimateNode& node) {
-    const RowBound* bound = estimate.bound_of(node);
-    return bound == nullptr ? 0 : bound->seconds;
-  };
-  std::stable_sort(nodes.begin(), nodes.end(), [&](const EstimateNode* a, const EstimateNode* b) {
-    if (seconds(*a) != seconds(*b)) return seconds(*a) > seconds(*b);
-    return a->counts.flops.value_or(-1) > b->counts.flops.value_or(-1);
+  std::ranges::stable_sort(nodes, std::ranges::greater(), [&](const EstimateNode* node) {
+    const RowBound* bound = estimate.bound_of(*node);
+    return std::pair(bound == nullptr ? 0 : bound->seconds, node->counts.flops.value_or(-1));
   });
   if (nodes.size() > top) nodes.resize(top);
   return nodes;
@@ -248,8 +244,7 @@ const EstimateNode* heaviest_node(std::span<const EstimateNode* const> nodes) {
     const Count bytes = node->runs_nothing() ? 0 : node->counts.bytes;
     return std::pair(node->counts.macs.value_or(0), bytes.value_or(0));
   };
-  const auto heaviest = std::max_element(
-      nodes.begin(), nodes.end(), [&](const EstimateNode* a, const EstimateNode* b) { return weight(a) < weight(b); });
+  const auto heaviest = std::ranges::max_element(nodes, {}, weight);
   return heaviest == nodes.end() ? nullptr : *heaviest;
 }
 

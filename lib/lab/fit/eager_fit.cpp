@@ -37,8 +37,7 @@ std::vector<Counted> counted(std::vector<KernelLaunch> kernels) {
   const auto key = [](const KernelLaunch& k) {
     return std::tie(k.kind, k.macs, k.bytes, k.rows, k.width, k.depth, k.tiles);
   };
-  std::sort(kernels.begin(), kernels.end(),
-            [&](const KernelLaunch& a, const KernelLaunch& b) { return key(a) < key(b); });
+  std::ranges::sort(kernels, {}, key);
   std::vector<Counted> result;
   for (const KernelLaunch& kernel : kernels) {
     if (result.empty() || key(result.back().kernel) != key(kernel)) result.push_back({kernel, 0});
@@ -47,12 +46,9 @@ std::vector<Counted> counted(std::vector<KernelLaunch> kernels) {
   return result;
 }
 
-std::vector<KernelLaunch> of_kinds(const std::vector<KernelLaunch>& kernels, const std::vector<KernelClass>& kinds) {
-  std::vector<KernelLaunch> result;
-  std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(result), [&](const KernelLaunch& kernel) {
-    return std::find(kinds.begin(), kinds.end(), kernel.kind) != kinds.end();
-  });
-  return result;
+std::vector<KernelLaunch> of_kinds(std::vector<KernelLaunch> kernels, const std::vector<KernelClass>& kinds) {
+  std::erase_if(kernels, [&](const KernelLaunch& each) { return std::ranges::find(kinds, each.kind) == kinds.end(); });
+  return kernels;
 }
 
 double total_seconds(const TimedRun& run, const EagerCoefficients& coefficients) {
