@@ -140,8 +140,6 @@ std::vector<lab::Snapshot> snapshots_of(const ReportArguments& flags) {
   return list;
 }
 
-lab::History history_of(const ReportArguments& flags) { return lab::history(snapshots_of(flags), flags.baseline); }
-
 int report_table(const ReportArguments& flags) {
   const std::vector<documents::Result> results = load_all(flags);
   write_output(flags.output, lab::times_report(results, format_of(flags.output), title_of(flags)));
@@ -181,15 +179,11 @@ int report_compare(const ReportArguments& flags) {
   return kPartial;
 }
 
-int report_latest(const ReportArguments& flags) {
-  const lab::History history = history_of(flags);
-  write_output(flags.output, lab::latest_report(history, format_of(flags.output), title_of(flags)));
-  return kDone;
-}
-
+// lab::latest_report or lab::history_report.
+template <auto Report>
 int report_history(const ReportArguments& flags) {
-  const lab::History history = history_of(flags);
-  write_output(flags.output, lab::history_report(history, format_of(flags.output), title_of(flags)));
+  const lab::History history = lab::history(snapshots_of(flags), flags.baseline);
+  write_output(flags.output, Report(history, format_of(flags.output), title_of(flags)));
   return kDone;
 }
 
@@ -197,14 +191,12 @@ int report_measured(const ReportArguments& flags) {
   std::vector<documents::Result> found;
   for (documents::Result& result : load(flags.inputs[0], flags.where))
     if (result.key.starts_with(flags.key)) found.push_back(std::move(result));
-  if (flags.key.empty() && found.size() > 1) {
-    write_output(flags.output, documents::write_measured(lab::measured_runs_of(found)));
-    return kDone;
-  }
-  if (found.size() != 1)
+  const bool is_whole_runs = flags.key.empty() && found.size() > 1;
+  if (!is_whole_runs && found.size() != 1)
     throw Error(cat("--key \"", flags.key, "\": ", found.size(),
                     " records have it; expected the beginning of one key (pagoda-report csv lists them)"));
-  write_output(flags.output, documents::write_measured(lab::measured_of(found[0])));
+  write_output(flags.output,
+               documents::write_measured(is_whole_runs ? lab::measured_runs_of(found) : lab::measured_of(found[0])));
   return kDone;
 }
 
@@ -251,9 +243,14 @@ struct Command {
   std::string_view name;
   int (*run)(const ReportArguments&);  // returns the exit code and throws Error
 };
-constexpr Command kCommands[] = {{"table", report_table},   {"csv", report_csv},         {"compare", report_compare},
-                                 {"latest", report_latest}, {"history", report_history}, {"measured", report_measured},
-                                 {"modes", report_modes},   {"explain", report_explain}};
+constexpr Command kCommands[] = {{"table", report_table},
+                                 {"csv", report_csv},
+                                 {"compare", report_compare},
+                                 {"latest", report_history<lab::latest_report>},
+                                 {"history", report_history<lab::history_report>},
+                                 {"measured", report_measured},
+                                 {"modes", report_modes},
+                                 {"explain", report_explain}};
 
 int run(int argc, char** argv) {
   const std::optional<ReportArguments> flags = parse_report(argc, argv);

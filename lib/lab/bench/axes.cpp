@@ -113,21 +113,18 @@ std::optional<std::array<std::int64_t, 2>> height_and_width(const base::Setting&
 std::vector<base::Setting> axis_values(const AxisRow& axis, std::string_view list) {
   std::vector<base::Setting> values;
   std::string sizes;  // items of the list not parsed yet: ranges depend on their neighbours
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    const std::string_view item = list.substr(begin, end - begin);
-    begin = end + 1;
+  for (const std::string& item : base::split(list, ",")) {
     if (item.empty()) fail_list(axis, "an empty item");
     if (axis.type == AxisType::Text) {
-      values.emplace_back(std::string(item));
-    } else if (axis.type == AxisType::Integer || item.find('x') == std::string_view::npos) {
+      values.emplace_back(item);
+    } else if (axis.type == AxisType::Integer || item.find('x') == std::string::npos) {
       sizes.append(sizes.empty() ? "" : ",").append(item);
     } else {
       add_sizes(axis, std::exchange(sizes, {}), values);
-      const auto pair = height_and_width(std::string(item));
+      const auto pair = height_and_width(item);
       if (!pair) fail_list(axis, item);
       // A square is stored as its side, so that a configuration has only one key.
-      values.push_back((*pair)[0] == (*pair)[1] ? base::Setting((*pair)[0]) : base::Setting(std::string(item)));
+      values.push_back((*pair)[0] == (*pair)[1] ? base::Setting((*pair)[0]) : base::Setting(item));
     }
   }
   add_sizes(axis, sizes, values);

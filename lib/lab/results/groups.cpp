@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/statistics.h"
@@ -46,6 +45,11 @@ std::string text_of(const base::Settings& settings, const std::string& name) {
   const auto it = settings.find(name);
   return it == settings.end() || std::holds_alternative<std::monostate>(it->second) ? std::string()
                                                                                     : base::setting_text(it->second);
+}
+
+std::vector<std::string> texts_of(const base::Settings& settings, std::vector<std::string> names) {
+  for (std::string& name : names) name = text_of(settings, name);
+  return names;
 }
 
 documents::Config without_protocol(const documents::Config& config, const std::vector<std::string>& without) {
@@ -119,13 +123,10 @@ std::string inputs_text(const documents::Result& result) {
 std::vector<std::pair<std::string, std::string>> pairs_of(std::string_view text,
                                                           const std::function<Error(const std::string&)>& error) {
   std::vector<std::pair<std::string, std::string>> list;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string part(text.substr(begin, end - begin));
+  for (const std::string& part : base::split(text, ",")) {
     const std::size_t equals = part.find('=');
     if (equals == std::string::npos || equals == 0) throw error(part);
     list.emplace_back(part.substr(0, equals), part.substr(equals + 1));
-    begin = end + 1;
   }
   return list;
 }
@@ -170,12 +171,10 @@ std::vector<documents::Result> results_where(const std::vector<documents::Result
 }
 
 documents::Measured runs_where(documents::Measured measured, const std::vector<std::string>& conditions) {
-  std::set<std::string> names;
-  for (const documents::MeasuredRun& run : measured.runs)
-    for (const auto& [name, setting] : run.config) names.insert(name);
+  const std::vector<std::string> names = results::setting_names(measured.runs, &documents::MeasuredRun::config);
   for (const std::string& text : conditions)
     for (const auto& [axis, value] : conditions_of(text)) {
-      if (!names.contains(axis))
+      if (std::ranges::find(names, axis) == names.end())
         throw Error(cat("\"", axis, "=", value, "\": the runs have no such setting; theirs are: ",
                         names.empty() ? "none" : base::joined(names)));
       std::erase_if(measured.runs, [&, &a = axis, &v = value](const documents::MeasuredRun& run) {

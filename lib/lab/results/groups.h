@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -76,7 +77,16 @@ MeanRatio mean_ratio(const std::string& name, const Ratios& ratios) {
 }
 
 std::string text_of(const base::Settings& settings, const std::string& name);  // numbers as text; empty: not set
-std::string inputs_text(const documents::Result& result);                      // "x:float32[8,3,224,224]; y:…"
+std::vector<std::string> texts_of(const base::Settings& settings, std::vector<std::string> names);
+// The sorted names of all settings in any of `lists`.
+template <typename Lists, typename Settings>
+std::vector<std::string> setting_names(const Lists& lists, const Settings& settings) {
+  std::set<std::string> all;
+  for (const auto& list : lists)
+    for (const auto& [name, value] : list.*settings) all.insert(name);
+  return {all.begin(), all.end()};
+}
+std::string inputs_text(const documents::Result& result);  // "x:float32[8,3,224,224]; y:…"
 
 // Splits "AXIS=VALUE,…". Throws `error` of the first part that is not of this form.
 std::vector<std::pair<std::string, std::string>> pairs_of(std::string_view text,

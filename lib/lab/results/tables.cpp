@@ -1,7 +1,6 @@
 // Results as CSV: tidy tables, and the columns of earlier tools, for which notebooks exist.
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include "pagoda/base/statistics.h"
 #include "pagoda/lab/result_report.h"
@@ -12,7 +11,7 @@ namespace pagoda::lab {
 namespace {
 
 using documents::Result;
-using results::csv_row, results::text_of;
+using results::csv_row, results::setting_names, results::text_of, results::texts_of;
 using Number = std::optional<double>;
 using Texts = std::vector<std::string>;
 
@@ -72,20 +71,6 @@ template <typename Rows>
 std::string csv_table(std::string header, const std::vector<Result>& all, const Rows& rows) {
   for (const Result& result : all) header += rows(result);
   return header;
-}
-
-// The sorted names of all settings in any of `lists`.
-template <typename Lists, typename Settings>
-Texts setting_names(const Lists& lists, const Settings& settings) {
-  std::set<std::string> all;
-  for (const auto& list : lists)
-    for (const auto& [name, value] : list.*settings) all.insert(name);
-  return {all.begin(), all.end()};
-}
-
-Texts texts_of(const base::Settings& settings, Texts names) {
-  for (std::string& name : names) name = text_of(settings, name);
-  return names;
 }
 
 Texts prefixed(const std::string& prefix, Texts names) {

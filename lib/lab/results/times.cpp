@@ -215,22 +215,17 @@ Number disturbed_runs(const Group& row) {
 }
 
 std::string csv_of(const std::vector<Group>& rows) {
-  std::set<std::string> axes;
-  for (const Group& row : rows)
-    for (const auto& [axis, value] : row.config) axes.insert(axis);
+  const std::vector<std::string> axes = results::setting_names(rows, &Group::config);
   constexpr const char* kNumbers[] = {"p50_seconds",     "p95_seconds",       "p99_seconds",   "mean_seconds",
                                       "std_seconds",     "min_seconds",       "max_seconds",   "items_per_second",
                                       "host_peak_bytes", "device_peak_bytes", "energy_joules", "watts"};
   std::string csv = results::csv_row(axes, "status", "repeats", "runs", kNumbers, "inputs", "disturbed_runs");
   csv.replace(csv.find("energy_joules"), std::string_view("energy_joules").size(), "joules");
   for (const Group& row : rows) {
-    std::vector<std::string> values;
     std::vector<Number> numbers;
-    values.reserve(axes.size());
-    for (const std::string& axis : axes) values.push_back(text_of(row.config, axis));
     for (const char* name : kNumbers) numbers.push_back(median_of(row.repeats, name));
-    csv += results::csv_row(values, row.repeats.empty() ? row.failure : "ok", static_cast<double>(row.repeats.size()),
-                            static_cast<double>(runs_of(row)), numbers,
+    csv += results::csv_row(results::texts_of(row.config, axes), row.repeats.empty() ? row.failure : "ok",
+                            static_cast<double>(row.repeats.size()), static_cast<double>(runs_of(row)), numbers,
                             row.repeats.empty() ? "" : results::inputs_text(*row.repeats.front()), disturbed_runs(row));
   }
   return csv;
