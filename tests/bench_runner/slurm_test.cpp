@@ -10,6 +10,7 @@
 #include "slurm.h"
 #include "support/files.h"
 #include "support/workshop.h"
+#include "system_files.h"
 
 namespace pagoda {
 namespace {
@@ -52,9 +53,9 @@ struct Cluster : test::Workshop {
 };
 
 TEST_CASE("numbers of tasks are written as sbatch reads them, split below the largest array") {
-  CHECK(tools::bench::ranges({}) == "");
-  CHECK(tools::bench::ranges({4}) == "4");
-  CHECK(tools::bench::ranges({0, 1, 2, 5, 7, 8}) == "0-2,5,7-8");
+  CHECK(tools::ranges({}) == "");
+  CHECK(tools::ranges({4}) == "4");
+  CHECK(tools::ranges({0, 1, 2, 5, 7, 8}) == "0-2,5,7-8");
   const auto arrays = tools::bench::split_arrays({0, 3, 4, 5, 11, 12}, 5);
   REQUIRE(arrays.size() == 3);
   CHECK(arrays[0].tasks == std::vector<std::int64_t>{0, 3, 4});

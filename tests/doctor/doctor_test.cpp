@@ -404,7 +404,7 @@ TEST_CASE("lists of CPUs and fields of status files") {
   CHECK(cpu_list("").empty());
   CHECK(cpu_list("x,-1,5").size() == 1);
   CHECK(cpu_list("0-1000000").size() == 65536);
-  CHECK(cpu_list_text({0, 1, 2, 5, 7, 8}) == "0-2,5,7-8");
+  CHECK(ranges({0, 1, 2, 5, 7, 8}) == "0-2,5,7-8");
   CHECK(*field("Name:\tx\nCapEffX: 1\nCapEff:  2", "CapEff") == "2");
   CHECK(!field("CapEffX: 1", "CapEff"));
 }

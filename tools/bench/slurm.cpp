@@ -15,6 +15,7 @@
 #include "pagoda/base/process.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/archive.h"
+#include "system_files.h"
 #include "tool.h"
 
 namespace pagoda::tools::bench {
@@ -194,15 +195,6 @@ std::vector<SlurmArray> split_arrays(const std::vector<std::int64_t>& indices, s
   return arrays;
 }
 
-std::string ranges(const std::vector<std::int64_t>& sorted) {
-  std::string text;
-  for (std::size_t i = 0, end; i < sorted.size(); i = end) {
-    for (end = i + 1; end < sorted.size() && sorted[end] == sorted[end - 1] + 1;) ++end;
-    text += cat(text.empty() ? "" : ",", sorted[i], end - i > 1 ? cat("-", sorted[end - 1]) : "");
-  }
-  return text;
-}
-
 std::string array_script(const SlurmArray& array, const PlanFile& plan, const std::string& folder,
                          const SlurmOptions& options) {
   std::ostringstream out;
@@ -301,14 +293,13 @@ std::vector<SlurmArray> submit(const PlanFile& plan, const std::vector<std::int6
 
 std::string slurm_text(const std::vector<SlurmArray>& arrays, const PlanFile& plan,
                        const std::set<std::string>& recorded) {
-  std::string note, jobs;
+  std::string note;
   const std::map<std::int64_t, SlurmTask> states = task_states(arrays, note);
   std::map<std::string, std::int64_t> queued, reasons;
   std::map<std::string, std::vector<std::string>> ended;  // names of tasks without a record, by state
   std::int64_t requeued = 0;
   std::vector<std::string> unknown;
   for (const SlurmArray& array : arrays) {
-    jobs += (jobs.empty() ? "" : ", ") + array.job;
     for (const std::int64_t task : array.tasks) {
       const std::int64_t index = array.offset + task;
       const std::string name = cat(array.job, "_", task);
@@ -328,7 +319,7 @@ std::string slurm_text(const std::vector<SlurmArray>& arrays, const PlanFile& pl
       }
     }
   }
-  std::string out = cat("Slurm        jobs ", jobs, "\n");
+  std::string out = cat("Slurm        jobs ", base::joined(arrays, ", ", &SlurmArray::job), "\n");
   const auto row = [&](std::string name, const std::string& text) {
     name.resize(std::max<std::size_t>(13, name.size() + 1), ' ');
     out += cat(name, text, "\n");

@@ -32,8 +32,6 @@ struct SlurmArray {
 
 // Splits experiments, given as sorted indices in the plan, into arrays with task numbers below `max_array_size`.
 std::vector<SlurmArray> split_arrays(const std::vector<std::int64_t>& indices, std::int64_t max_array_size);
-// Sorted numbers as ranges: "0-3,7".
-std::string ranges(const std::vector<std::int64_t>& sorted);
 // Text of the job script. Throws Error if a value cannot be written in a script.
 std::string array_script(const SlurmArray& array, const PlanFile& plan, const std::string& folder,
                          const SlurmOptions& options);

@@ -130,18 +130,6 @@ std::vector<int> cpu_list(std::string_view text) {
   return result;
 }
 
-std::string cpu_list_text(const std::vector<int>& cpus) {
-  std::string text;
-  for (std::size_t i = 0; i < cpus.size();) {
-    std::size_t last = i;
-    while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
-    (text += text.empty() ? "" : ",") += std::to_string(cpus[i]);
-    if (last > i) text += "-" + std::to_string(cpus[last]);
-    i = last + 1;
-  }
-  return text;
-}
-
 std::string program_file(const std::string& name, const std::string& path, const std::vector<std::string>& folders) {
   std::vector<std::string> places;
   const char* environment = std::getenv("PATH");

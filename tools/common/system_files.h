@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "pagoda/base/cat.h"
+
 namespace pagoda::tools {
 
 class SystemFiles {
@@ -46,8 +48,16 @@ void pin_to_cpu(int cpu);
 std::vector<std::string> words(std::string_view text);
 // "0-3,8" → 0 1 2 3 8.
 std::vector<int> cpu_list(std::string_view text);
-// The reverse of cpu_list().
-std::string cpu_list_text(const std::vector<int>& cpus);
+// Sorted numbers as ranges, the reverse of cpu_list(): "0-3,8".
+template <typename Number = int>
+std::string ranges(const std::vector<Number>& sorted) {
+  std::string text;
+  for (std::size_t i = 0, end; i < sorted.size(); i = end) {
+    for (end = i + 1; end < sorted.size() && sorted[end] == sorted[end - 1] + 1;) ++end;
+    text += cat(text.empty() ? "" : ",", sorted[i], end - i > 1 ? cat("-", sorted[end - 1]) : "");
+  }
+  return text;
+}
 // The file of a program in `path`, a list like PATH (empty: the environment's PATH), else in one of the folders; empty
 // if not found.
 std::string program_file(const std::string& name, const std::string& path = "",

@@ -53,8 +53,8 @@ void governor(const CpuMachine& on, Finding& finding) {
     return finding.is(State::Absent, cat("no cpufreq in /sys: ", is_virtual(on.files)
                                                                      ? "a virtual machine, whose host decides"
                                                                      : "the firmware decides, or the kernel hides it"));
-  finding.found = base::joined(
-      by_governor, ", ", [](const auto& each) { return cat(each.first, " on CPUs ", cpu_list_text(each.second)); });
+  finding.found = base::joined(by_governor, ", ",
+                               [](const auto& each) { return cat(each.first, " on CPUs ", ranges(each.second)); });
   finding.judge(by_governor.size() > 1 || by_governor.begin()->first != "performance", State::Warning,
                 "the clock follows the load, so that short runs see a slower CPU than long ones",
                 "cpupower frequency-set -g performance (as root)");
@@ -95,12 +95,12 @@ void pinning(const CpuMachine& on, Finding& finding) {
   if (!online || on.cpus.empty()) return finding.is(State::Absent, "the online CPUs are not readable");
   const std::size_t all = cpu_list(*online).size();
   const std::string isolated = on.files.text(cat(kCpus, "isolated")).value_or("");
-  finding.found = cat("may run on CPUs ", cpu_list_text(on.cpus), " of ", *online,
+  finding.found = cat("may run on CPUs ", ranges(on.cpus), " of ", *online,
                       isolated.empty() ? ", none isolated" : ", isolated ", isolated);
   const std::vector<int> half(on.cpus.begin(), on.cpus.begin() + static_cast<std::ptrdiff_t>((on.cpus.size() + 1) / 2));
   finding.judge(on.cpus.size() >= all && all != 1, State::Note,
                 "threads may move between CPUs, and lose their caches each time",
-                cat("taskset -c ", cpu_list_text(half), " COMMAND, or isolcpus= at boot"));
+                cat("taskset -c ", ranges(half), " COMMAND, or isolcpus= at boot"));
 }
 
 void steal(const CpuMachine& on, Finding& finding) {

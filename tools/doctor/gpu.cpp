@@ -43,10 +43,20 @@ void ask_each(const GpuMachine& on, Finding& finding, const Ask& ask) {
 
 std::string on_off(unsigned value) { return value != 0 ? "on" : "off"; }
 
+// Adds whether a mode is on at each GPU; `query` returns the current and the pending mode. True if it is on at one.
+bool ask_mode(const GpuMachine& on, Finding& finding, const char* query) {
+  bool is_on = false;
+  ask_each(on, finding, [&](Nvml::Device device) {
+    const auto mode = on.nvml.pair(query, device);
+    is_on = is_on || (mode && (*mode)[0] != 0);
+    return mode ? on_off((*mode)[0]) : "";
+  });
+  return is_on;
+}
+
 bool has_nvidia_hardware(const SystemFiles& files) {
   const std::string folder = "/sys/bus/pci/devices/";
-  const std::vector<std::string> names = files.names(folder);
-  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+  return std::ranges::any_of(files.names(folder), [&](const std::string& name) {
     return files.text(folder + name + "/vendor").value_or("") == "0x10de" &&
            files.text(folder + name + "/class").value_or("").starts_with("0x03");  // display, 3D
   });
@@ -185,12 +195,7 @@ void clocks(const GpuMachine& on, Finding& finding) {
 }
 
 void autoboost(const GpuMachine& on, Finding& finding) {
-  bool is_on = false;
-  ask_each(on, finding, [&](Nvml::Device device) {
-    const auto boost = on.nvml.pair("nvmlDeviceGetAutoBoostedClocksEnabled", device);
-    is_on = is_on || (boost && (*boost)[0] != 0);
-    return boost ? on_off((*boost)[0]) : "";
-  });
+  const bool is_on = ask_mode(on, finding, "nvmlDeviceGetAutoBoostedClocksEnabled");
   if (finding.state == State::Absent) {
     finding.guide = InForce::NotOfTheGuide;
     finding.found = on.silence("these GPUs have no such switch (Pascal and later); see locked clocks");
@@ -231,12 +236,7 @@ void ecc(const GpuMachine& on, Finding& finding) {
 }
 
 void mig(const GpuMachine& on, Finding& finding) {
-  bool is_on = false;
-  ask_each(on, finding, [&](Nvml::Device device) {
-    const auto mode = on.nvml.pair("nvmlDeviceGetMigMode", device);
-    is_on = is_on || (mode && (*mode)[0] != 0);
-    return mode ? on_off((*mode)[0]) : "";
-  });
+  const bool is_on = ask_mode(on, finding, "nvmlDeviceGetMigMode");
   if (finding.found.empty()) finding.found = on.silence("these GPUs have none");
   if (is_on)
     finding.judge(true, State::Warning,

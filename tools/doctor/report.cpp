@@ -43,7 +43,7 @@ void Finding::judge(bool is_bad, State bad, std::string why, std::string cure) {
 std::string_view to_string(State state) { return kStates[state]; }
 
 const Finding* find(const std::vector<Finding>& findings, std::string_view id) {
-  const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.id == id; });
+  const auto found = std::ranges::find(findings, id, &Finding::id);
   return found == findings.end() ? nullptr : &*found;
 }
 
@@ -82,8 +82,7 @@ std::string findings_text(const std::vector<Finding>& findings) {
     if (!names.empty()) text += cat("  ", kInForce[guide], ": ", names, "\n");
   }
   const auto counted = [&](State state, const char* noun) {
-    const auto number =
-        std::count_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.state == state; });
+    const auto number = std::ranges::count(findings, state, &Finding::state);
     return cat(number, " ", noun, number == 1 ? "" : "s");
   };
   return cat(text, counted(State::Problem, "problem"), ", ", counted(State::Warning, "warning"), "\n");
