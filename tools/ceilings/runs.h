@@ -8,6 +8,7 @@
 #include "options.h"
 #include "pagoda/documents/ceilings.h"
 #include "protocol.h"
+#include "run_checks.h"
 #include "tool.h"
 
 namespace pagoda::tools::ceilings {
@@ -21,12 +22,9 @@ class ProgressLine {
     if (enabled_) std::fprintf(stderr, "\r\033[K%s", text.c_str());
   }
   void show(const Progress& p) {
-    if (enabled_)
-      std::fprintf(stderr, "\r\033[K[%zu/%zu] %s, about %.0f s left", p.done, p.of, p.id.c_str(), p.seconds_left);
+    show(printed("[%zu/%zu] %s, about %.0f s left", p.done, p.of, p.id.c_str(), p.seconds_left));
   }
-  void clear() {
-    if (enabled_) std::fprintf(stderr, "\r\033[K");
-  }
+  void clear() { show(""); }
 
  private:
   bool enabled_;

@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <utility>
 
+#include "pagoda/base/number.h"
 #include "pagoda/base/process.h"
 #include "pagoda/base/text.h"
 
@@ -58,18 +58,14 @@ constexpr BoardRow kBoards[] = {
 
 // "1234mW/1200mW" or "1234/1200" → 1234.
 std::optional<double> milliwatts(std::string_view word) {
-  const auto take = [&]() -> std::optional<std::int64_t> {
-    std::int64_t value = 0;
-    const auto read = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (read.ec != std::errc()) return std::nullopt;
-    word.remove_prefix(static_cast<std::size_t>(read.ptr - word.data()));
-    if (word.starts_with("mW")) word.remove_prefix(2);
-    return value;
-  };
-  const auto now = take();
-  if (!now || !word.starts_with('/')) return std::nullopt;
-  word.remove_prefix(1);
-  return take() && word.empty() ? std::optional(static_cast<double>(*now)) : std::nullopt;
+  std::vector<std::int64_t> powers;
+  for (std::string part : base::split(word, "/")) {
+    if (part.ends_with("mW")) part.resize(part.size() - 2);
+    const auto power = base::parse_number<std::int64_t>(part);
+    if (!power) return std::nullopt;
+    powers.push_back(*power);
+  }
+  return powers.size() == 2 ? std::optional(static_cast<double>(powers.front())) : std::nullopt;
 }
 
 }  // namespace

@@ -27,18 +27,13 @@ int say(const char* name, const char* what, int code) {
 // Keeps the line breaks of a message whose further lines are indented, and escapes all other control characters.
 std::string lines(std::string_view message) {
   constexpr std::string_view kNext = "\n  ";
-  std::string text;
-  for (std::size_t end = message.find(kNext); end != std::string_view::npos; end = message.find(kNext)) {
-    text.append(base::printable(message.substr(0, end))).append(kNext);
-    message.remove_prefix(end + kNext.size());
-  }
-  return text + base::printable(message);
+  return base::joined(base::split(message, kNext), kNext, base::printable);
 }
 
 std::vector<std::string_view> command_words;  // of this process, without the program's name
 
-// Whether the command names a file twice, so that what it is to write is also what it reads. A word may be an option with
-// its value, or a list.
+// Whether the command names a file twice, so that what it is to write is also what it reads. A word may be an option
+// with its value, or a list.
 bool is_named_twice(const base::FileState& file) {
   int times = 0;
   const auto names_it = [&](std::string_view word) {
@@ -65,7 +60,8 @@ void refuse_empty_values(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options())
     if (!option->get_positional())
       for (const std::string& value : option->results())
-        if (value.empty()) throw UsageError(option->get_name() + " is given an empty value, expected one or no such option");
+        if (value.empty())
+          throw UsageError(option->get_name() + " is given an empty value, expected one or no such option");
   for (const CLI::App* command : app.get_subcommands()) refuse_empty_values(*command);
 }
 

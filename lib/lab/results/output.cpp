@@ -91,6 +91,10 @@ std::vector<std::string> axis_names(const History& h) {
   return names;
 }
 
+results::LineChart speed_up_chart(const std::string& title, const char* subtitle, const char* x_title) {
+  return {title, subtitle, x_title, "speed-up", {}, {}, 1, "baseline"};
+}
+
 struct Document : results::Page {
   PageTable csv;  // the rows of the first table; further tables are only for readers of text and pages
 };
@@ -190,14 +194,9 @@ std::string history_report(const History& h, ReportFormat format, const std::str
   document.facts = {"geometric mean and 5th, 50th and 95th percentile of the speed-ups of all workloads in a snapshot"};
   PageTable table{"Snapshots",
                   {"series", "snapshot", "date", "workloads", "geomean", "low", "high", "p5", "p50", "p95"}};
-  results::LineChart chart{document.title,
-                           "geometric mean with its 95 % interval; dashed and dotted: 95th and 5th percentile",
-                           "snapshot",
-                           "speed-up",
-                           axis_names(h),
-                           {},
-                           1,
-                           "baseline"};
+  results::LineChart chart = speed_up_chart(
+      document.title, "geometric mean with its 95 % interval; dashed and dotted: 95th and 5th percentile", "snapshot");
+  chart.x_names = axis_names(h);
   for (std::size_t s = 0; s < h.series.size(); ++s) {
     const SeriesHistory& series = h.series[s];
     results::ChartLine mean{series.name, {}, {}, "", s % 6}, top{"", {}, {}, "6 3", s % 6},
@@ -230,22 +229,16 @@ std::string latest_report(const History& h, ReportFormat format, const std::stri
   document.title = title.empty() ? "Latest speed-ups, baseline " + h.baseline : title;
   PageTable table{"Workloads, slowest first",
                   {"series", "snapshot", "workload", "speedup", "low", "high", "verification", "error"}};
-  results::LineChart curve{document.title,
-                           "workloads of each series, sorted; bars: 95 % intervals",
-                           "workload, sorted",
-                           "speed-up",
-                           {},
-                           {},
-                           1,
-                           "baseline"},
-      gap{"Correctness gap",
-          "mean relative error of outputs against the reference run, sorted; zero is not drawn",
-          "workload, sorted",
-          "error",
-          {},
-          {},
-          0.02,
-          "2 %"};
+  results::LineChart curve =
+      speed_up_chart(document.title, "workloads of each series, sorted; bars: 95 % intervals", "workload, sorted");
+  results::LineChart gap{"Correctness gap",
+                         "mean relative error of outputs against the reference run, sorted; zero is not drawn",
+                         "workload, sorted",
+                         "error",
+                         {},
+                         {},
+                         0.02,
+                         "2 %"};
   std::size_t count = 0, below = 0;
   for (std::size_t s = 0; s < h.series.size(); ++s) {
     const SeriesHistory& series = h.series[s];

@@ -23,10 +23,6 @@ struct CsvRequest {
   std::string_view machine;
 };
 
-Number integer(const std::optional<std::int64_t>& value) {
-  return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
-}
-
 const base::Latency* latency_of(const Result& r) { return r.timing ? &r.timing->latency : nullptr; }
 
 template <double base::Latency::*Member>
@@ -45,7 +41,7 @@ constexpr std::array<results::NumberColumn, 27> kTidy = {{
     {"max_seconds", of_latency<&base::Latency::max>},
     {"p50_low_seconds", [](const Result& r) { const base::Latency* l = latency_of(r); return l && l->ci95 ? std::optional((*l->ci95)[0]) : std::nullopt; }},
     {"p50_high_seconds", [](const Result& r) { const base::Latency* l = latency_of(r); return l && l->ci95 ? std::optional((*l->ci95)[1]) : std::nullopt; }},
-    {"runs", [](const Result& r) { return r.timing ? integer(r.timing->latency.n) : std::nullopt; }},
+    {"runs", [](const Result& r) { return r.timing ? std::optional(static_cast<double>(r.timing->latency.n)) : std::nullopt; }},
     {"converged", [](const Result& r) { return r.timing ? std::optional(r.timing->latency.converged ? 1.0 : 0.0) : std::nullopt; }},
     {"first_call_seconds", [](const Result& r) { return r.timing ? std::optional(r.timing->first_call_seconds) : std::nullopt; }},
     {"warmup_seconds", [](const Result& r) { return r.timing ? std::optional(r.timing->warmup_seconds) : std::nullopt; }},

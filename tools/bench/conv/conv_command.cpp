@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
@@ -19,6 +18,7 @@
 #include "pagoda/base/text.h"
 #include "pagoda/lab/axes.h"
 #include "pagoda/lab/result_report.h"
+#include "system_files.h"
 #include "tool.h"
 
 namespace pagoda::tools::conv {
@@ -77,7 +77,7 @@ base::TimingOptions timing_of(const Flags& flags, double budget) {
 
 documents::Result measure(const Case& c, const LayerList& list, const ConvLibrary& library,
                           const std::string& algorithm, const Flags& flags) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = steady_seconds();
   documents::Result result;
   result.config = {{"model", c.model},
                    {"model_file", c.path},
@@ -129,7 +129,7 @@ documents::Result measure(const Case& c, const LayerList& list, const ConvLibrar
     result.status = documents::ResultStatus::Failed;
     result.reason = error.what();
   }
-  result.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.wall_seconds = steady_seconds() - start;
   return result;
 }
 

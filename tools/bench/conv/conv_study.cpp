@@ -2,7 +2,6 @@
 #include "conv_study.h"
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <map>
 
@@ -10,19 +9,18 @@
 #include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/text.h"
+#include "system_files.h"
 
 namespace pagoda::tools::conv {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 std::shared_ptr<Work> prepare_work(const ConvLayer& layer, const ConvLibrary& library, const PrepareOptions& options) {
   auto work = std::make_shared<Work>();
   const Operands operands = random_operands(layer, options.seed);
   const auto attempt = [&](const std::string& algorithm) {
-    const Clock::time_point start = Clock::now();
+    const double start = steady_seconds();
     ConvRun run = library.prepare(layer, operands, algorithm);
-    work->prepare_seconds += std::chrono::duration<double>(Clock::now() - start).count();
+    work->prepare_seconds += steady_seconds() - start;
     if (!run.refused.empty()) return run.refused;
     work->ran_as = algorithm;
     work->run = std::move(run);

@@ -1,12 +1,11 @@
 // Answers prepare, run and layers. Options of the config: algorithm (auto), device (cpu or cuda:N), threads, batch,
 // input_size, seed; fallback = "none" to skip the run of the whole if the algorithm refuses layers; check, the number
 // of outputs per layer to compare; math = "tf32" on cuda.
-#include <chrono>
-
 #include "conv_command.h"
 #include "conv_study.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/documents/result.h"
+#include "system_files.h"
 #include "worker_json.h"
 
 namespace pagoda::tools::conv {
@@ -55,10 +54,9 @@ std::string ready(const Config& config, const LayerList& list, const Prepared& p
 }
 
 std::string prepare(const Config& config, Prepared& prepared) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point start = Clock::now();
+  const double start = steady_seconds();
   const LayerList list = layers_of(config);
-  const double load_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const double load_seconds = steady_seconds() - start;
   prepared.library = library_for(config);
   const auto unavailable = [](const std::string& why) { return bench::event("unavailable", why); };
   if (list.layers.empty())
