@@ -58,9 +58,8 @@ struct Here {
   DeviceSpec device = {};
 
   std::string name_of(std::size_t run) const;
-  std::string version() const;  // of the engine
-  int threads() const;          // as the worker counted them, where it can
-  std::string regime() const;   // "ONNX Runtime 1.32.0 on a CPU, 2 threads, the engine's default"
+  int threads() const;         // as the worker counted them, where it can
+  std::string regime() const;  // "ONNX Runtime 1.32.0 on a CPU, 2 threads, the engine's default"
 };
 
 // Of a model of the study in the sizes that the worker ran.

@@ -29,12 +29,6 @@ std::string Here::name_of(std::size_t run) const {
   return name;
 }
 
-std::string Here::version() const {
-  const auto& metadata = runs.front().result->metadata;
-  const auto found = metadata.find(engine.version);
-  return found == metadata.end() ? "of an unknown version" : base::setting_text(found->second);
-}
-
 int Here::threads() const {
   const std::int64_t logical = std::max<std::int64_t>(std::thread::hardware_concurrency(), 1);
   const auto counted = documents::integer_of(runs.front().result->metadata, "threads");
@@ -42,7 +36,10 @@ int Here::threads() const {
 }
 
 std::string Here::regime() const {
-  const std::string text = cat(engine.name, " ", version(), " on ", device.name);
+  const auto& metadata = runs.front().result->metadata;
+  const auto found = metadata.find(engine.version);
+  const std::string version = found == metadata.end() ? "of an unknown version" : base::setting_text(found->second);
+  const std::string text = cat(engine.name, " ", version, " on ", device.name);
   if (std::string_view(engine.device) != "cpu") return text;
   return cat(text, ", ", threads(), threads() == 1 ? " thread" : " threads",
              arguments.threads ? "" : ", the engine's default");

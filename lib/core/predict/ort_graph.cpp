@@ -222,17 +222,6 @@ void OrtLoading::find_norm(std::int32_t last) {
 // and matmul_integer_to_float.cc for ranges found at run time; checked against the optimised graphs of files that its
 // quantisers write.
 
-namespace {
-
-// Have a kernel on 8-bit elements, with one scale for each operand.
-constexpr std::string_view kComputed[] = {"Add",       "AveragePool", "Concat",  "GlobalAveragePool",
-                                          "LeakyRelu", "Mul",         "Sigmoid", "Softmax"};
-// Move elements of any type: both conversions drop out.
-constexpr std::string_view kMoved[] = {"Flatten", "Gather",  "MaxPool", "Reshape",   "Resize",
-                                       "Slice",   "Squeeze", "Split",   "Transpose", "Unsqueeze"};
-
-}  // namespace
-
 bool OrtIntegers::runs_each_time(const Node& node) const {
   if (node.op_type != "DequantizeLinear" || node.integer("block_size", 0) != 0 ||
       !links_.graph().is_stored(node.input(0)))
@@ -256,9 +245,17 @@ bool OrtIntegers::multiplies(std::int32_t id) const {
   return back == nullptr || back->op_type != "DequantizeLinear" || has_kernel(back->output(0));
 }
 
-bool OrtIntegers::moves(const Node& node) const { return is_one_of(node.op_type, kMoved); }
+bool OrtIntegers::moves(const Node& node) const {
+  // Elements of any type: both conversions drop out.
+  constexpr std::string_view kMoved[] = {"Flatten", "Gather",  "MaxPool", "Reshape",   "Resize",
+                                         "Slice",   "Squeeze", "Split",   "Transpose", "Unsqueeze"};
+  return is_one_of(node.op_type, kMoved);
+}
 
 bool OrtIntegers::computes(std::int32_t id) const {
+  // Have a kernel on 8-bit elements, with one scale for each operand.
+  constexpr std::string_view kComputed[] = {"Add",       "AveragePool", "Concat",  "GlobalAveragePool",
+                                            "LeakyRelu", "Mul",         "Sigmoid", "Softmax"};
   const Node& node = links_.graph().node(id);
   if (!plain_domain(node.domain).empty()) return false;
   const bool is_moved = moves(node);

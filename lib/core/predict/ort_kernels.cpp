@@ -203,11 +203,6 @@ OrtKernel moving_kernel(OrtKernelClass kind, double bytes, double weight_bytes, 
 
 namespace {
 
-std::size_t softmax_axis(const Node& node, std::size_t rank) {
-  const std::int64_t axis = node.integer("axis", -1);
-  return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
-}
-
 bool is_broadcast(const Tensors& tensors, const Node& node) {
   const double full = tensors.elements(node.output(0));
   return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
@@ -238,9 +233,10 @@ OrtKernelClass ort_class(const Links& links, const Node* node, const NodeReport&
   if (node == nullptr) return ort_class_of("", row.facts, false);
   if (node->op_type == "Resize" && node->text("mode") == "cubic") return OrtKernelClass::ResizeCubic;
   const Shape* known = links.shape(node->input(0));
-  if (node->op_type == "Softmax" && known != nullptr && !known->empty() &&
-      softmax_axis(*node, known->size()) + 1 != known->size())
-    return OrtKernelClass::SoftmaxOuter;
+  if (node->op_type == "Softmax" && known != nullptr && !known->empty()) {
+    const std::int64_t axis = node->integer("axis", -1);
+    if (axis != -1 && axis + 1 != static_cast<std::int64_t>(known->size())) return OrtKernelClass::SoftmaxOuter;
+  }
   const OrtKernelClass kind = ort_class_of(node->op_type, row.facts, is_broadcast(links, *node));
   if (kind != OrtKernelClass::ProductQuantized) return kind;
   const ValueId matrix = integer_matrix(links, *node);

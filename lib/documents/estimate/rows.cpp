@@ -2,6 +2,7 @@
 // together, found once for all outputs.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <string>
 
