@@ -83,8 +83,8 @@ struct GroupShare {
 };
 // Throws Error if the work cannot be divided among the devices.
 GroupShare share_of_group(const Model& model, const EstimateRequest& request, const Sized& sized);
-// One step on all devices of a request. Throws Error if the work cannot be divided among the devices.
-GroupRun run_on_group(const Model& model, const EstimateRequest& request, const Sized& sized);
+// One step on all devices of a request, of which `part` is share_of_group(). Throws Error if the work cannot be divided
+// among the devices.
 GroupRun run_on_group(const Model& model, const EstimateRequest& request, const Sized& sized, const GroupShare& part);
 // The request restricted to the sequences that one expert group processes.
 EstimateRequest of_one_group(const EstimateRequest& request);

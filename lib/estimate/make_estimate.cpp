@@ -220,7 +220,7 @@ std::vector<std::optional<EstimatePrediction>> run_points(const Model& model, co
     Sized start = sized(model, at);
     Findings findings{.analysis = {}};
     if (at.parallel) {
-      findings.group = run_on_group(model, at, start);
+      findings.group = run_on_group(model, at, start, share_of_group(model, at, start));
       share_point(*findings.group, point);
     }
     if (!predicts(request)) continue;
@@ -307,7 +307,8 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& r
   Sized start = sized(model, request);
   const Count items = items_of(request, start);
   std::optional<GroupRun> group;
-  if (request.parallel && request.device) group = run_on_group(model, request, start);
+  if (request.parallel && request.device)
+    group = run_on_group(model, request, start, share_of_group(model, request, start));
   Findings findings{.analysis = std::move(start.analysis), .group = std::move(group)};
   EstimateDocument& estimate = findings.estimate;
   Analysis& analysis = findings.analysis;

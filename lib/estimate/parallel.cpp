@@ -50,10 +50,6 @@ GroupShare share_of_group(const Model& model, const EstimateRequest& request, co
   return part;
 }
 
-GroupRun run_on_group(const Model& model, const EstimateRequest& request, const Sized& sized) {
-  return run_on_group(model, request, sized, share_of_group(model, request, sized));
-}
-
 GroupRun run_on_group(const Model& model, const EstimateRequest& request, const Sized& sized, const GroupShare& part) {
   const ParallelOptions& devices = *request.parallel;
   GroupRun group{.share = part.share, .stages = {}, .link = {}, .bound = {}, .time = {}, .held = {}};
@@ -114,7 +110,8 @@ EstimateHandover handover_of(const Model& model, const Model& file_model, const 
   const Model there = model_in_phase(file_model, *decode.phase);
   const Sized step = sized(there, decode);
   handover.decode_seconds =
-      (decode.parallel ? run_on_group(there, decode, step).bound.totals : times_of(there, decode, step.analysis))
+      (decode.parallel ? run_on_group(there, decode, step, share_of_group(there, decode, step)).bound.totals
+                       : times_of(there, decode, step.analysis))
           .seconds;
   return handover;
 }
