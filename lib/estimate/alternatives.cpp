@@ -261,9 +261,7 @@ std::optional<EstimatePrediction> engine_time(const Model& model, const Estimate
   findings.analysis.diagnostics.clear();
   std::optional<EstimatePrediction> time = prediction_of(model, request, findings, is_narrow);
   for (const Diagnostic& each : findings.analysis.diagnostics)
-    if (std::none_of(warnings.begin(), warnings.end(),
-                     [&](const auto& known) { return known.message == each.message; }))
-      warnings.push_back(each);
+    if (std::ranges::find(warnings, each.message, &Diagnostic::message) == warnings.end()) warnings.push_back(each);
   if (time) time->row_seconds = {};  // not stored for variants
   return time;
 }

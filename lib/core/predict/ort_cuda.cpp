@@ -169,12 +169,6 @@ class CudaLowering : Tensors {
     kernel.tiles = heads * std::ceil(rows / 64);
   }
 
-  KernelClass conv_class_of(const Node& node) const {
-    const Sizes input = sizes(node.input(0)), weight = sizes(node.input(1));
-    if (input.size() < 3 || weight.size() != input.size()) return KernelClass::Conv;
-    return conv_class(node, input, weight);
-  }
-
   // `node` is null for rows of bodies.
   KernelClass class_of(OrtKernelClass kind, const Node* node) const {
     if (node == nullptr) {
@@ -183,7 +177,11 @@ class CudaLowering : Tensors {
     }
     const base::Name& op = node->op_type;
     const bool is_conv = kind <= OrtKernelClass::ConvQuantizedDepthwise;
-    if (is_conv && op != "QLinearConv") return conv_class_of(*node);
+    if (is_conv && op != "QLinearConv") {
+      const Sizes input = sizes(node->input(0)), weight = sizes(node->input(1));
+      const bool is_known = input.size() >= 3 && weight.size() == input.size();
+      return is_known ? conv_class(*node, input, weight) : KernelClass::Conv;
+    }
     if (kind == OrtKernelClass::PointwiseBroadcast && op == "BatchNormalization") return KernelClass::BatchNorm;
     if (kind == OrtKernelClass::Norm || kind == OrtKernelClass::SkipNorm)
       if (is_one_of(op, kNormsOfChannels)) return KernelClass::GroupNorm;
