@@ -13,6 +13,7 @@
 #include "machine.h"
 #include "runs.h"
 #include "support/workshop.h"
+#include "system_files.h"
 #include "workers.h"
 
 namespace {
@@ -45,7 +46,8 @@ TEST_CASE("a loop that is not what it claims is objected to") {
   CHECK(objection(audit(k.name), k.instruction, k.instructions + 1, 2) != "");
   CHECK(objection(audit(k.name), "vdivpd", k.instructions, 2) != "");
   CHECK(objection(audit(k.name), k.instruction, k.instructions, 1) != "");
-  CHECK(objection(audit("pagoda_no_such"), k.instruction, k.instructions, 2).find("pagoda_no_such") != std::string::npos);
+  CHECK(objection(audit("pagoda_no_such"), k.instruction, k.instructions, 2).find("pagoda_no_such") !=
+        std::string::npos);
 }
 
 TEST_CASE("objdump counts the same instructions" *
@@ -185,7 +187,7 @@ TEST_CASE("the choice of huge pages is the one in brackets") {
   CHECK(huge_pages(shop.folder) == "");
   write(shop.path("sys/kernel/mm/transparent_hugepage/enabled"), "always [madvise] never\n");
   CHECK(huge_pages(shop.folder) == "madvise");
-  CHECK(kernel_version() != "");
+  CHECK(pagoda::tools::kernel_version() != "");
 }
 
 TEST_CASE("numbers print with three or four digits and a prefix") {

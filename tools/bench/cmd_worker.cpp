@@ -2,7 +2,6 @@
 // pattern, a regular expression whose first group matches a time in the command's output; scale, the seconds per unit
 // of that time; items, the number of items per run (default: the batch).
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <regex>
 
@@ -11,6 +10,7 @@
 #include "pagoda/base/number.h"
 #include "pagoda/base/process.h"
 #include "pagoda/documents/result.h"
+#include "system_files.h"
 
 namespace pagoda::tools::bench {
 namespace {
@@ -63,10 +63,10 @@ Prepared prepare(const Config& config) {
 std::vector<double> run(const Prepared& prepared, std::size_t wanted) {
   std::vector<double> seconds;
   while (seconds.size() < wanted) {
-    const auto start = std::chrono::steady_clock::now();
+    const double start = steady_seconds();
     // The shell gets the user's command unchanged.
     const base::Output output = base::run_and_capture({"/bin/sh", "-c", prepared.command});
-    const double taken = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double taken = steady_seconds() - start;
     if (!output.end.succeeded()) throw Error(cat("the command ", to_string(output.end)));
     if (!prepared.pattern) {
       seconds.push_back(taken);

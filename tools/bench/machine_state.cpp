@@ -1,7 +1,6 @@
 // Reads Linux's files about processors and load, and times how processors hand over data.
 #include "machine_state.h"
 
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -123,8 +122,7 @@ base::Settings metadata(const std::string& root) {
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
   set("host", host);
-  utsname system{};
-  if (::uname(&system) == 0) set("kernel", std::string(system.sysname) + " " + system.release);
+  set("kernel", kernel_version());
   set("cpu", files.field("/proc/cpuinfo", "model name"));
   facts["cpus"] = static_cast<std::int64_t>(std::thread::hardware_concurrency());
   set("governor", files.text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));

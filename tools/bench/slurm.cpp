@@ -44,11 +44,8 @@ std::optional<Output> output_of(const std::vector<std::string>& command) {
 
 // The last non-empty line.
 std::string last_line(const std::string& text) {
-  std::istringstream lines(text);
-  std::string last;
-  for (std::string line; std::getline(lines, line);)
-    if (!line.empty()) last = line;
-  return last;
+  const std::string lines = text.substr(0, text.find_last_not_of('\n') + 1);
+  return lines.substr(lines.rfind('\n') + 1);
 }
 
 // The parts between "|", without the blanks before them.

@@ -11,6 +11,7 @@
 #include "pagoda/lab/ert.h"
 #include "run_checks.h"
 #include "runs.h"
+#include "system_files.h"
 
 namespace pagoda::tools::ceilings {
 namespace {

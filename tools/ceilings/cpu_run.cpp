@@ -94,7 +94,7 @@ void CpuCeilings::set_theory(Ceiling& c, std::optional<double> per_clock) const 
   if (!per_clock) return;
   if (c.clock_hz) c.theory.observed_clock = *per_clock * *c.units * *c.clock_hz;
   if (machine_.max_hz) c.theory.max_clock = *per_clock * *c.units * *machine_.max_hz;
-  c.theory.source = machine_.core->source();
+  c.theory.source = cat("pipes of ", machine_.core->microarchitecture, " by its vendor's optimization guide");
 }
 
 void CpuCeilings::add_compute(std::vector<Experiment>& list, const Scope& scope) {

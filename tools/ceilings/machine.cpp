@@ -1,7 +1,6 @@
 // Reads the machine from hwloc if it is built in, else from /sys and /proc.
 #include "machine.h"
 
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -187,11 +186,6 @@ CpuMachine read_machine() {
   if (const auto khz = files.number("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"))
     machine.max_hz = 1e3 * static_cast<double>(*khz);
   return machine;
-}
-
-std::string kernel_version() {
-  utsname name{};
-  return uname(&name) == 0 ? std::string(name.sysname) + " " + name.release : "";
 }
 
 std::string huge_pages(const std::string& root) {

@@ -63,8 +63,7 @@ struct CpuMachine {
 };
 CpuMachine read_machine();
 
-// Settings that affect rates and may differ between runs: "Linux 6.1.0"; "madvise" (2 MiB pages; empty: unknown).
-std::string kernel_version();
+// When the kernel gives memory in pages of 2 MiB, which affects rates: "madvise"; empty: unknown.
 std::string huge_pages(const std::string& root = "");
 
 // Other users of the machine: hundredths of a second that the hypervisor stole from one CPU, and the load average.

@@ -1,6 +1,7 @@
 // The command line options of ert-ceilings.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,10 +24,8 @@ struct Options {
 
   std::vector<std::string> outputs() const { return {json, csv, ert_csv, rocprof_csv}; }
   bool wants(const std::string& id) const {
-    if (only.empty()) return true;
-    for (const std::string& part : only)
-      if (id.find(part) != std::string::npos) return true;
-    return false;
+    const auto holds = [&](const std::string& part) { return id.find(part) != std::string::npos; };
+    return only.empty() || std::ranges::any_of(only, holds);
   }
 };
 

@@ -1,6 +1,7 @@
 #include "system_files.h"
 
 #include <sched.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -77,6 +78,11 @@ std::optional<std::string> field(std::string_view text, std::string_view name) {
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string kernel_version() {
+  utsname name{};
+  return uname(&name) == 0 ? std::string(name.sysname) + " " + name.release : "";
 }
 
 std::optional<SystemFiles::Jiffies> SystemFiles::jiffies(std::string_view cpu) const {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "pagoda/base/cat.h"
 #include "pagoda/lab/theory.h"
 
 namespace pagoda::lab {
@@ -52,10 +51,6 @@ std::optional<CpuCore> cpu_core(const CpuIdentity& cpu) {
         cpu.model <= row.last_model)
       return row.core;
   return std::nullopt;
-}
-
-std::string CpuCore::source() const {
-  return cat("pipes of ", microarchitecture, " by its vendor's optimization guide");
 }
 
 std::optional<double> work_per_clock(const CpuCore& core, Precision precision, int vector_bits, std::string_view op) {

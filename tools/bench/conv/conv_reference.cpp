@@ -121,7 +121,6 @@ ConvError compare(const ConvLayer& layer, const Operands& operands, std::span<co
 
 ConvLibrary reference_library() {
   ConvLibrary library{.name = "reference", .algorithms = {"reference"}};
-  library.objection = [](const ConvLayer&, const std::string&) { return std::string(); };
   library.prepare = [](const ConvLayer& layer, const Operands& operands, const std::string&) {
     const auto output = std::make_shared<std::vector<float>>(static_cast<std::size_t>(layer.out_elements()));
     const auto data = std::make_shared<Operands>(operands);

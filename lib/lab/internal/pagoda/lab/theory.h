@@ -55,8 +55,6 @@ struct CpuCore {
   int store_pipes = 0, store_bits = 0;
   int dot_pipes = 0;  // int8 and bfloat16 dot products; 0: none or not known
   bool amx = false;
-
-  std::string source() const;
 };
 
 struct CpuIdentity {
