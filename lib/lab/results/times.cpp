@@ -292,14 +292,12 @@ results::IntervalChart bar_chart(const std::vector<Group>& rows, const std::stri
 
 // "1.2 … 35.6 ms of 12 configurations".
 std::string verdict_of(const std::vector<Group>& rows) {
-  Number least, most;
+  std::vector<double> times;
   for (const Group& row : rows)
-    if (const Number p50 = p50_of(row)) {
-      least = std::min(*p50, least.value_or(*p50));
-      most = std::max(*p50, most.value_or(*p50));
-    }
-  if (!least) return "no run has a time";
-  return cat(base::si_seconds(*least), *most > *least ? " … " + base::si_seconds(*most) : "", " over ", rows.size(),
+    if (const Number p50 = p50_of(row)) times.push_back(*p50);
+  if (times.empty()) return "no run has a time";
+  const auto [least, most] = std::ranges::minmax(times);
+  return cat(base::si_seconds(least), most > least ? " … " + base::si_seconds(most) : "", " over ", rows.size(),
              rows.size() == 1 ? " configuration" : " configurations");
 }
 
