@@ -193,6 +193,11 @@ TEST_CASE("SequenceMap follows members of different sizes") {
       "y:f32[N-3*(ceil_div(N,3)-1),4], w:f32[N,4], n:i64[]=ceil_div(N,3)", "special=4*N",
       "all parts of a free axis but the last have 3 rows"};
   CHECK(test::differences(parts) == "");
+  const test::OpCase optional = {
+      "x:f32[N,3], z:f32[1,3] -> s = SequenceConstruct(x, x); r = SequenceConstruct(z); o = Optional(r); "
+      "t = SequenceMap(s, o) {body=( a:f32[?,3], b:f32[?,3] -> c = Exp(a))}; w = ConcatFromSequence(t) {axis=0}",
+      "w:f32[2*N,3]", "", "an optional sequence is one value, whatever its members"};
+  CHECK(test::differences(optional) == "");
 }
 
 TEST_CASE("the number of a trip is a symbol below the trip count, named only where a size depends on it") {

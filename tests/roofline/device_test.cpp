@@ -647,6 +647,9 @@ TEST_CASE("clocks of one's own scale peaks by the GPU's clock and units, and mem
         doctest::Approx(*whole.level("shared")->bytes_per_second.value / 2));
   CHECK(slow.power_mode == "gpu=650.25mhz,mem=1.6ghz");
   CHECK(slow.level("dram")->bytes_per_second.source.find("memory clock") != std::string::npos);
+  // Of a clock that is given twice, the last counts.
+  CHECK(*documents::device("orin-agx:mem=3.2GHz,mem=1.6GHz").level("dram")->bytes_per_second.value ==
+        doctest::Approx(*slow.level("dram")->bytes_per_second.value));
   // The published 30 W mode, by its clock and units.
   const DeviceSpec mode = documents::device("orin-agx:30w"), same = documents::device("orin-agx:gpu=624.75MHz,units=8");
   CHECK(*same.peak(Float32, V)->flops_per_second.value ==

@@ -8,6 +8,12 @@
 namespace pagoda::inline core {
 namespace {
 
+// The shapes of a sequence's members, if they are known. An optional sequence is one value.
+const std::vector<Shape>* members_of(const ValueInfo* input) {
+  return input != nullptr && input->type.container == Container::Sequence && input->members ? &*input->members
+                                                                                            : nullptr;
+}
+
 // The first of the sequences among `inputs`, if the members of all are known in the same way; else null.
 const ValueInfo* known_sequence(const std::vector<const ValueInfo*>& inputs) {
   const ValueInfo* first = nullptr;
@@ -98,7 +104,8 @@ void Walker::visit_sequence_map(Frame& frame, OpContext::State& state) {
   for (std::size_t m = 0; m < count; ++m) {
     const auto kind = std::find_if(firsts.begin(), firsts.end(), [&](std::size_t first) {
       return std::all_of(state.inputs.begin(), state.inputs.end(), [&](const ValueInfo* input) {
-        return input == nullptr || !input->members || (*input->members)[m] == (*input->members)[first];
+        const auto* members = members_of(input);
+        return members == nullptr || (*members)[m] == (*members)[first];
       });
     });
     kind_of[m] = static_cast<std::size_t>(kind - firsts.begin());
@@ -121,9 +128,9 @@ void Walker::visit_sequence_map(Frame& frame, OpContext::State& state) {
     for (const ValueInfo* input : state.inputs) {
       inputs.push_back(input == nullptr ? ValueInfo{} : varying(*input));
       TensorType& type = inputs.back().type;
-      const bool is_member = is_by_kind && input != nullptr && input->members;
-      if (is_member || type.container == Container::Sequence) type.container = Container::Tensor;
-      if (is_member) type.shape = (*input->members)[first];
+      const auto* members = members_of(input);
+      if (type.container == Container::Sequence) type.container = Container::Tensor;
+      if (is_by_kind && members != nullptr) type.shape = (*members)[first];
     }
     results.push_back(walk_body(frame, state, body_id, inputs));
   }

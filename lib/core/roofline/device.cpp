@@ -123,7 +123,7 @@ DeviceSpec at_clocks(const DeviceSpec& spec, std::string_view clocks) {
       quantity = {given, source};
     } else if (name == "mem") {
       const double given = amount_of(value, true, whole);
-      memory *= given / known_or_fail(spec, spec.memory_clock_hz, "memory_clock");
+      memory *= given / known_or_fail(spec, result.memory_clock_hz, "memory_clock");
       result.memory_clock_hz = {given, source};
     } else {
       throw UnknownDevice(cat("'", whole, "': '", name, "' is not a clock; expected gpu, mem or units"));
