@@ -240,7 +240,7 @@ std::vector<EstimateAdvice> advice_of(const Model& model, const EstimateRequest&
 std::optional<double> joules_at_bound(const Model& model, const EstimateRequest& request, const Analysis& analysis,
                                       double seconds) {
   const std::optional<EnergyModel> constants = energy_model(*request.device, request.precision);
-  if (!constants || request.count == Convention::Macs || request.count == Convention::Pagoda) return std::nullopt;
+  if (!constants || request.count == Convention::Macs || is_published(request.count)) return std::nullopt;
   const std::optional<Traffic> moved = request.training ? std::nullopt : traffic_of(model, request, analysis);
   const OpCost& cost = analysis.totals.cost;
   const auto work = real(count(flops(cost, request.count)));

@@ -78,7 +78,7 @@ EstimateFormulas formulas_of(const OpCost& cost, Convention count) {
   rest.arith = cost.arith;
   rest.special = cost.special;
   rest.comparisons = cost.comparisons;
-  if (count != Convention::Pagoda) result.flops = sum_formula(flops(contraction, count), flops(rest, count));
+  if (!is_published(count)) result.flops = sum_formula(flops(contraction, count), flops(rest, count));
   return result;
 }
 
@@ -225,7 +225,7 @@ EstimateCounts work_part(const OpCost& cost, std::optional<Convention> conventio
   counts.macs = count(cost.macs);
   counts.arith = count(cost.arith);
   counts.special = count(cost.special);
-  if (convention && *convention != Convention::Pagoda) counts.flops = count(flops(cost, *convention));
+  if (convention && !is_published(*convention)) counts.flops = count(flops(cost, *convention));
   counts.bytes_read = count(cost.bytes_read);
   counts.bytes_written = count(cost.bytes_written);
   return counts;
@@ -338,7 +338,7 @@ void describe(const Model& model, const EstimateRequest& request, Findings& find
   sums.counts = counts_of(cost, totals.params, totals.param_bytes, request.count);
   if (const auto& published = findings.published) set_published(sums.counts, *published, published->total);
   // A ratio of two lower bounds is not a bound.
-  if (!analysis.partial || request.count == Convention::Pagoda) sums.intensity = sums.counts.intensity();
+  if (!analysis.partial || is_published(request.count)) sums.intensity = sums.counts.intensity();
   sums.activation_peak_bytes = maybe(totals.activation_peak_bytes);
   sums.unmodelled_nodes = totals.unmodelled_nodes;
   sums.unmodelled_ops = totals.unmodelled_ops;

@@ -154,7 +154,7 @@ std::vector<EstimateTraining::Row> rows_of_step(const Findings& findings, const 
       continue;
     }
     row.bound.bound = Bound::Unknown;
-    if (convention != Convention::Pagoda) row.bound.flops = real(count(flops(cost, convention))).value_or(0);
+    if (!is_published(convention)) row.bound.flops = real(count(flops(cost, convention))).value_or(0);
     row.bound.bytes = real(count(cost.bytes_read + cost.bytes_written)).value_or(0);
   }
   return rows;
@@ -301,8 +301,7 @@ Analysis analysis_of(const Model& model, const EstimateRequest& request) { retur
 EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& request) {
   if (const std::string problem = refusal(request); !problem.empty()) throw Error(problem);
   // The published tool counts no branch.
-  const std::optional<Model> taken =
-      request.count == Convention::Pagoda ? std::nullopt : with_branches_taken(file_model);
+  const std::optional<Model> taken = is_published(request.count) ? std::nullopt : with_branches_taken(file_model);
   const Model& model = taken ? *taken : file_model;
   Sized start = sized(model, request);
   const Count items = items_of(request, start);
@@ -329,7 +328,7 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& r
     add_times(model, file_model, request, bound_options, findings);
     estimate.roofline->items = items;
   }
-  if (request.count == Convention::Pagoda) {
+  if (is_published(request.count)) {
     findings.published = published_counts(model, analysis, request);
     if (const std::string& failure = findings.published->failure; !failure.empty())
       warn(analysis, "no counts: " + failure);

@@ -118,7 +118,7 @@ std::string short_model_name(const EstimateDocument& estimate) {
 
 TotalWork total_work(const EstimateDocument& estimate) {
   const EstimateCounts& totals = estimate.totals.counts;
-  if (!estimate.training || estimate.count == Convention::Pagoda)  // whose totals are already for the step
+  if (!estimate.training || is_published(estimate.count))  // whose totals are already for the step
     return {real(totals.flops), real(totals.bytes)};
   const EstimateCounts& step = estimate.training->step;
   return {real(step.flops),

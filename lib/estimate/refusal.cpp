@@ -96,7 +96,7 @@ std::string idle_price(const EstimateRequest& request) {
 
 std::string contradiction(const EstimateRequest& request, const Refinements& given) {
   const bool is_sweep = !request.sweep.empty(), is_training = request.training.has_value();
-  const bool is_published = request.count == Convention::Pagoda, is_unfused = request.traffic == TrafficModel::Unfused;
+  const bool published = is_published(request.count), is_unfused = request.traffic == TrafficModel::Unfused;
   const std::pair<bool, std::string> rules[] = {
       {given.speculate && given.tokens, "`speculate` sets the tokens of a step; it does not go with `tokens`"},
       {is_training && !is_unfused,
@@ -106,8 +106,8 @@ std::string contradiction(const EstimateRequest& request, const Refinements& giv
        "finds its own"},
       {is_swept(request, "batch") && request.sizes.batch > 0,
        "`sweep=batch` varies what `batch` sets to one size; give one of the two"},
-      {is_published && !is_unfused, "`count=pagoda` has traffic rules of its own; it does not go with `traffic`"},
-      {is_published && !request.custom_operators.empty(),
+      {published && !is_unfused, "`count=pagoda` has traffic rules of its own; it does not go with `traffic`"},
+      {published && !request.custom_operators.empty(),
        "`count=pagoda` has rules of its own; it does not go with `custom_ops`"},
   };
   for (const auto& [is_broken, message] : rules)
@@ -134,7 +134,7 @@ std::string contradiction(const EstimateRequest& request, const Refinements& giv
     problem =
         beside(split, {{is_training, "`training`"},
                        {predicts(request) && !engine_of(request).runs_on_groups, "`predict` but `engine=llm-serving`"},
-                       {is_published, "`count=pagoda`"},
+                       {published, "`count=pagoda`"},
                        {request.traffic == TrafficModel::Resident, "`traffic=resident`"}});
   return problem;
 }

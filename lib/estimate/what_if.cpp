@@ -22,8 +22,7 @@ constexpr Precision kOffered[] = {Precision::Float32,  Precision::Tf32,   Precis
 
 bool is_answered(const EstimateRequest& request) {
   return request.device && !request.training && !request.parallel && request.sweep.empty() &&
-         request.traffic != TrafficModel::Resident && request.count != Convention::Pagoda &&
-         request.sizes.extra_rules.empty();
+         request.traffic != TrafficModel::Resident && !is_published(request.count) && request.sizes.extra_rules.empty();
 }
 
 // Requests whose analyses leave dims free, most free dims first; the last adds none.

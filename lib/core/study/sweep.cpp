@@ -50,7 +50,7 @@ class Sweeper {
       : model_(model), analysis_(analysis), options_(options) {
     for (const SweepAxis& axis : axes) symbols_.push_back(axis_symbols(model, analysis, axis.dim));
     if (options.traffic == TrafficModel::Fused) traffic_ = traffic(model, analysis, {.model = TrafficModel::Fused});
-    if (options.count != Convention::Pagoda) flops_ = flops(analysis.totals.cost, options.count);
+    if (!is_published(options.count)) flops_ = flops(analysis.totals.cost, options.count);
     items_ = options.items;
     for (std::size_t axis = 0; axis < axes.size(); ++axis)
       if (!items_ && axes[axis].dim == "batch") items_ = Dim::symbol(symbols_[axis].front());
@@ -102,7 +102,7 @@ class Sweeper {
     if (totals.activation_peak_bytes) point.activation_peak_bytes = count_at(*totals.activation_peak_bytes, at);
     if (items_) point.items = count_at(*items_, at);
     point.memory_bytes = sum(point.param_bytes, point.activation_peak_bytes);
-    if (options_.count == Convention::Pagoda) {
+    if (is_published(options_.count)) {
       count_published(point, at);
     } else {
       point.flops = count_at(flops_, at);
@@ -112,7 +112,7 @@ class Sweeper {
       point.bytes = sum(point.bytes_read, point.bytes_written);
     }
     const bool is_known = point.flops && point.bytes && *point.bytes > 0;
-    if (is_known && (!analysis_.partial || options_.count == Convention::Pagoda))
+    if (is_known && (!analysis_.partial || is_published(options_.count)))
       point.intensity = static_cast<double>(*point.flops) / static_cast<double>(*point.bytes);
   }
 

@@ -1,6 +1,7 @@
 // The table of columns. A column's place in the table is its place in every output, unless `after()` says otherwise:
 // files and Python keep the order in which columns were added.
 #include "pagoda/documents/columns.h"
+#include "pagoda/core/conventions.h"
 
 #include <algorithm>
 #include <functional>
@@ -289,8 +290,8 @@ bool is_training(const EstimateDocument& estimate) { return estimate.training.ha
 bool is_partial(const EstimateDocument& estimate) { return estimate.totals.partial; }
 bool is_whole(const EstimateDocument& estimate) { return !estimate.totals.partial; }
 bool has_flops(const EstimateDocument& estimate) { return estimate.count != Convention::Macs; }
-bool is_published(const EstimateDocument& estimate) { return estimate.count == Convention::Pagoda; }
-bool is_not_published(const EstimateDocument& estimate) { return estimate.count != Convention::Pagoda; }
+bool is_published(const EstimateDocument& estimate) { return is_published(estimate.count); }
+bool is_not_published(const EstimateDocument& estimate) { return !is_published(estimate.count); }
 
 using enum RowKind;
 using enum CellKind;

@@ -9,6 +9,7 @@
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/json_writer.h"
+#include "pagoda/core/conventions.h"
 #include "pagoda/documents/columns.h"
 
 namespace pagoda::documents {
@@ -91,7 +92,7 @@ const RowBound* EstimateDocument::bound_of_group(std::size_t group) const {
 }
 
 bool EstimateDocument::is_complete() const {
-  const bool has_no_count = count == Convention::Pagoda && !totals.counts.flops;  // the published program fails
+  const bool has_no_count = is_published(count) && !totals.counts.flops;  // the published program fails
   return !totals.partial && !(training && training->partial) && !has_no_count;
 }
 

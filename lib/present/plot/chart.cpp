@@ -10,6 +10,7 @@
 #include "pagoda/base/cat.h"
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
+#include "pagoda/core/conventions.h"
 #include "pagoda/measured/join.h"
 
 namespace pagoda::present::plot {
@@ -388,7 +389,7 @@ void use_published_counts(Series& series, const Chart& chart) {
   const documents::EstimateDocument& estimate = chart.estimates[*series.estimate].document();
   const std::optional<double> flops = documents::real(estimate.totals.counts.flops),
                               bytes = documents::real(estimate.totals.counts.bytes);
-  if (estimate.count != Convention::Pagoda || flops.value_or(0) <= 0 || bytes.value_or(0) <= 0) return;
+  if (!is_published(estimate.count) || flops.value_or(0) <= 0 || bytes.value_or(0) <= 0) return;
   series.bound_star->flops = *flops;
   series.bound_star->bytes = *bytes;
 }

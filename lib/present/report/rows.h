@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pagoda/base/text.h"
+#include "pagoda/core/conventions.h"
 #include "pagoda/documents/columns.h"
 #include "pagoda/present/report.h"
 #include "report/cells.h"
@@ -33,7 +34,7 @@ struct Data {
 
   TrafficModel traffic() const { return estimate.traffic ? estimate.traffic->model : TrafficModel::Unfused; }
   bool counts_macs() const { return estimate.count == Convention::Macs; }  // only multiply-accumulates
-  bool published() const { return estimate.count == Convention::Pagoda; }
+  bool published() const { return is_published(estimate.count); }
 };
 Data collect(const EstimateDocument& estimate, const ReportOptions& options);
 

@@ -3,6 +3,7 @@
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/csv_line.h"
+#include "pagoda/core/conventions.h"
 #include "report/rows.h"
 
 namespace pagoda::present {
@@ -55,7 +56,7 @@ std::string footing(const EstimateDocument& estimate) {
 
 // The model, the swept dims, and the columns of a point.
 std::string sweep_csv(const EstimateDocument& estimate) {
-  const RowKind kind = estimate.count == Convention::Pagoda ? RowKind::PublishedPoint : RowKind::Point;
+  const RowKind kind = is_published(estimate.count) ? RowKind::PublishedPoint : RowKind::Point;
   const Columns columns = documents::columns_of(kind, documents::View::Csv, estimate);
   const documents::EstimateModel& file = estimate.model;
   const std::string model = file.path.empty() ? file.name : std::filesystem::path(file.path).stem().string();

@@ -38,6 +38,9 @@ struct PagodaCounts {
   PagodaCount of(GraphId graph, std::int32_t node) const { return graph == 0 ? nodes.at(node) : PagodaCount(); }
 };
 
+// True for the published estimator: pagoda_counts() has its counts, which do not follow from those of a node's cost.
+constexpr bool is_published(Convention convention) { return convention == Convention::Pagoda; }
+
 // `analysis` is of the model as in its file, not re-batched; the counts are for `batch` times that graph.
 // `is_step` counts a training step: pagoda_training() of each node.
 PagodaCounts pagoda_counts(const Model& model, const Analysis& analysis, std::int64_t batch = 1, bool is_step = false);
