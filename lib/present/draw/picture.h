@@ -1,5 +1,5 @@
 // Small pictures with the fonts and colours of rooflines: a title over axes. Lines over a number or over names, and
-// rows with intervals; the page's views (views.h) are such pictures, too.
+// rows with intervals; the views of a page (page/parts.h) are such pictures, too.
 #pragma once
 
 #include <optional>
