@@ -95,7 +95,8 @@ std::vector<KernelLaunch> EagerState::take() {
 }
 
 Tile EagerState::cast(Tile tile, ElementType type) {
-  return tile.type == type || !is_float(tile.type) ? tile : converted(std::move(tile), type);
+  if (tile.type == type || !is_float(tile.type)) return tile;
+  return converted(std::move(tile), type);
 }
 
 Tile EagerState::converted(Tile tile, ElementType type) {
