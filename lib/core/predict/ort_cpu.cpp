@@ -271,9 +271,10 @@ void list_float_kernels(const EngineRun& run, const OrtKernels& lowered, Predict
   }
 }
 
-// Notes on kernels of classes that are slow in this engine for a known reason, most time first.
-std::vector<std::string> slow_notes(const EngineRun& run, const OrtKernels& lowered, const std::vector<double>& seconds,
-                                    double total) {
+// Adds notes on kernels of classes that are slow in this engine for a known reason, most time first.
+void add_slow_notes(const EngineRun& run, const OrtKernels& lowered, const std::vector<double>& seconds,
+                    Prediction& prediction) {
+  const double total = *prediction.seconds;
   std::vector<std::pair<double, std::string>> slow;
   for (const auto& [kind, reason] : kSlow) {
     double sum = 0;
@@ -291,10 +292,7 @@ std::vector<std::string> slow_notes(const EngineRun& run, const OrtKernels& lowe
                                display_name(graph, graph.node(first.node)), ": ", reason));
   }
   std::sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::vector<std::string> notes;
-  notes.reserve(slow.size());
-  for (auto& [sum, note] : slow) notes.push_back(std::move(note));
-  return notes;
+  for (auto& [sum, note] : slow) prediction.notes.push_back(std::move(note));
 }
 
 // The machine that the calibration was measured on, in the placement of processors that most of its rounds had.
@@ -324,7 +322,7 @@ Prediction predict_cpu(const EngineRun& run) {
         "files of float16 took 0 to 38 % longer than in float32, so there is no interval");
   if (lowered.unknown_rows > 0)
     result.notes.push_back(cat(lowered.unknown_rows, " operators are not modelled: the prediction covers the rest"));
-  for (std::string& note : slow_notes(run, lowered, seconds, *result.seconds)) result.notes.push_back(std::move(note));
+  add_slow_notes(run, lowered, seconds, result);
   set_interval(result, is_half ? std::nullopt : fitted.interval, fitted.coverage,
                is_half ? "files of float16 take longer than what is predicted" : kTooFewFamilies);
   result.memory = predict_cpu_memory(cpu_memory_terms(run.model, analysis));
