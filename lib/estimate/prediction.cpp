@@ -57,7 +57,7 @@ std::string shorter_than_bound(double seconds, const Model& model, const Estimat
              " a bound of the same work");
 }
 
-// Empty: the default.
+// The engine of an id; an empty id means the default engine.
 const Engine& chosen_engine(std::string_view id) { return id.empty() ? *engines().front() : engine(id); }
 
 // A calibration by name or file. Throws Error if it is one of another engine.

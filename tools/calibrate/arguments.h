@@ -1,4 +1,4 @@
-// The command line of pagoda-calibrate, and its ways beside a table of runs.
+// The command line of pagoda-calibrate, and the functions that it chooses among.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ std::optional<CalibrateArguments> parse_calibrate(int argc, char** argv);
 
 std::vector<std::string> engines_here();  // that --here measures, by id
 
-// Each returns the exit code, and throws Error.
+// Each of these returns the exit code, and throws Error.
+
 // Fits a calibration to a table of runs, or holds one against them.
 int calibrate_runs(const CalibrateArguments& arguments);
 // --here: measures this machine's ceilings and an engine on it, and fits a calibration to them.

@@ -1,4 +1,4 @@
-// What lowerings need of a graph: sizes and types as numbers, who writes and reads a value, which are constant.
+// Facts of a graph that lowerings need: sizes and types as numbers, writers and readers of values, constant values.
 #pragma once
 
 #include <algorithm>
@@ -121,7 +121,7 @@ class Links : public Tensors {
     return writer(value) >= 0 && writing(value)->op_type == op;
   }
   bool is_output(ValueId value) const { return outputs_.contains(value); }
-  // The only node that reads the value; -1 or null if there is not one, or the value is an output of the model.
+  // The only node that reads the value; -1 or null if none or several do, or the value is an output of the model.
   std::int32_t only_reader_id(ValueId value) const {
     return value == kAbsent || is_output(value) || readers(value).size() != 1 ? -1 : readers(value).front();
   }

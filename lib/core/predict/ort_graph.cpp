@@ -132,7 +132,8 @@ std::string OrtLoading::operand_text(ValueId value) const {
   return ' ' + std::to_string(value);
 }
 
-// common_subexpression_elimination.cc: equal operators run once. Stored operands are equal if both are one same number.
+// common_subexpression_elimination.cc: equal operators run once. Stored operands are equal if they hold the
+// same single number.
 void OrtLoading::find_repeats() {
   std::map<ValueId, ValueId> first;  // by value: the earlier one that equals it
   std::map<std::string, std::int32_t> seen;
@@ -159,7 +160,8 @@ void OrtLoading::find_repeats() {
   }
 }
 
-// The node of this type that writes a value for one reader, before a node that changes nothing; -1: there is none.
+// The node of type `op` that writes `value`, or writes the operand of a node that only passes `value` on. -1: another
+// type, or several nodes read what it writes.
 std::int32_t OrtLoading::writer(ValueId value, std::string_view op) const {
   const Node* idle = links_.writing(value);
   if (idle != nullptr && links_.only_reader(value) != nullptr)
@@ -167,7 +169,7 @@ std::int32_t OrtLoading::writer(ValueId value, std::string_view op) const {
   return links_.is_written_by(value, op) && links_.only_reader(value) != nullptr ? links_.writer(value) : -1;
 }
 
-// x of sqrt(mean(x²) + ε); kAbsent: the node is not such a root, or -1.
+// x of sqrt(mean(x²) + ε); kAbsent: `root` is -1, or the root of another term.
 ValueId OrtLoading::operand_of_root(std::int32_t root, std::vector<std::int32_t>& nodes) const {
   const auto operand = [&](std::int32_t id, std::size_t place) {
     return id < 0 ? kAbsent : graph_.node(id).input(place);
@@ -246,14 +248,14 @@ bool OrtIntegers::multiplies(std::int32_t id) const {
 }
 
 bool OrtIntegers::moves(const Node& node) const {
-  // Elements of any type: both conversions drop out.
+  // These move elements of any type: both conversions drop out.
   constexpr std::string_view kMoved[] = {"Flatten", "Gather",  "MaxPool", "Reshape",   "Resize",
                                          "Slice",   "Squeeze", "Split",   "Transpose", "Unsqueeze"};
   return is_one_of(node.op_type, kMoved);
 }
 
 bool OrtIntegers::computes(std::int32_t id) const {
-  // Have a kernel on 8-bit elements, with one scale for each operand.
+  // These have a kernel on 8-bit elements, with one scale for each operand.
   constexpr std::string_view kComputed[] = {"Add",       "AveragePool", "Concat",  "GlobalAveragePool",
                                             "LeakyRelu", "Mul",         "Sigmoid", "Softmax"};
   const Node& node = links_.graph().node(id);

@@ -1,4 +1,4 @@
-// What ONNX Runtime's optimisations find in a graph, and its execution providers.
+// Facts of a graph that ONNX Runtime's optimisations find, and its execution providers.
 #pragma once
 
 #include <algorithm>

@@ -68,7 +68,7 @@ class ServingLowering : Links {
     ProductSize size;
   };
 
-  // The sizes of a value, none if they are not known.
+  // The sizes of a value; empty if unknown.
   const Shape& shape(ValueId value) const {
     static const Shape kNone;
     const Shape* known = Links::shape(value);
