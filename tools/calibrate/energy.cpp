@@ -1,3 +1,4 @@
+// --energy: fits the energy cost of work, traffic and time to measured runs, and reports it.
 #include "arguments.h"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-
+// --here: measures this machine and an engine on it in rounds, and writes the calibration that fits them.
 #include <unistd.h>
 
 #include <algorithm>

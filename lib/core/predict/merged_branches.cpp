@@ -1,3 +1,4 @@
+// Finds parallel convolutions that are one convolution (MergedBranches).
 #include <algorithm>
 #include <map>
 #include <optional>
