@@ -6,6 +6,8 @@
 namespace pagoda::present::plot {
 namespace {
 
+using documents::ratio;
+
 constexpr std::string_view kHeader =
     "series,name,op_type,scope,shape,precision,launches,drawn,limit,flops,bytes,counted_flops,dram_bytes,"
     "l2_bytes,l1_bytes,intensity,flops_per_second,bytes_per_second,bound_seconds,compute_seconds,"
@@ -41,19 +43,18 @@ std::string chart_csv(const Chart& chart) {
     for (const Item& item : items) {
       const bool is_measured = series.has_time() || item.seconds;
       const std::optional<double> time = is_measured ? item.seconds : item.bound_seconds;
-      constexpr auto over = documents::ratio;
       base::CsvLine line;
       line.name(series.label).name(item.name).name(item.type).name(item.scope).name(item.shape);
       line.add(item.dtype).add(item.launches);
       line.add(to_string(item.absence)).add(to_string(item.limit));
       line.add(item.flops).add(item.bytes).add(item.counted_flops);
       line.add(item.dram_bytes).add(item.l2_bytes).add(item.l1_bytes);
-      line.add(over(item.work(), item.traffic())).add(over(item.work(), time)).add(over(item.traffic(), time));
+      line.add(ratio(item.work(), item.traffic())).add(ratio(item.work(), time)).add(ratio(item.traffic(), time));
       line.add(item.bound_seconds).add(item.compute_seconds).add(item.memory_seconds);
       line.add(item.seconds).add(item.min_seconds).add(item.max_seconds);
       const bool has_share = series.has_time() || !item.seconds;
-      line.add(has_share ? over(time, series.seconds) : std::nullopt).add(item.roof_share()).add(item.joules);
-      line.add(over(item.work(), item.joules));
+      line.add(has_share ? ratio(time, series.seconds) : std::nullopt).add(item.roof_share()).add(item.joules);
+      line.add(ratio(item.work(), item.joules));
       line.add(item.roof ? chart.roofs.compute[*item.roof].id : "");
       line.name(node_names(chart, series, item)).add(item.flags);
       text += std::move(line).end();

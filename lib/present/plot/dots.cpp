@@ -68,9 +68,9 @@ std::optional<double> total(const Series& series, const Dot& dot, Get get) {
   return result;
 }
 
-std::optional<double> ratio(const std::optional<double>& a, const std::optional<double>& b) {
-  if (!a || !b || *a <= 0 || *b <= 0) return std::nullopt;
-  return *a / *b;
+// A position on a logarithmic axis, which starts above 0.
+std::optional<double> axis_ratio(const std::optional<double>& a, const std::optional<double>& b) {
+  return a.value_or(0) > 0 ? documents::ratio(a, b) : std::nullopt;
 }
 
 void place(const Series& series, const Frame& frame, Dot& dot) {
@@ -79,17 +79,17 @@ void place(const Series& series, const Frame& frame, Dot& dot) {
                               seconds = sum(&Item::seconds), work = sum(&Item::work), traffic = sum(&Item::traffic);
   const auto point = [&](const std::optional<double>& operations, const std::optional<double>& moved,
                          const std::optional<double>& time) {
-    const std::optional<double> x = dot.rail ? frame.x0 : ratio(operations, moved),
-                                y = ratio(dot.rail ? moved : operations, time);
+    const std::optional<double> x = dot.rail ? frame.x0 : axis_ratio(operations, moved),
+                                y = axis_ratio(dot.rail ? moved : operations, time);
     return x && y ? std::optional(Point{*x, *y}) : std::nullopt;
   };
   dot.estimated = point(flops, bytes, bound);
   dot.measured = point(work, traffic, seconds);
   if (dot.rail || !dot.measured) return;
-  dot.low_y = ratio(work, sum(&Item::max_seconds));
-  dot.high_y = ratio(work, sum(&Item::min_seconds));
-  dot.l2_x = ratio(work, sum(&Item::l2_bytes));
-  dot.l1_x = ratio(work, sum(&Item::l1_bytes));
+  dot.low_y = axis_ratio(work, sum(&Item::max_seconds));
+  dot.high_y = axis_ratio(work, sum(&Item::min_seconds));
+  dot.l2_x = axis_ratio(work, sum(&Item::l2_bytes));
+  dot.l1_x = axis_ratio(work, sum(&Item::l1_bytes));
   dot.above_roof = seconds && bound && *bound > kImpossible * *seconds;
 }
 
