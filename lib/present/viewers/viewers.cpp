@@ -33,8 +33,9 @@ struct NodeValues {
   std::string together = {};
 };
 
-std::vector<const Metric*> metrics() {
-  return documents::columns_of(documents::RowKind::Node, documents::View::Viewer);
+const Columns& metrics() {
+  static const Columns columns = documents::columns_of(documents::RowKind::Node, documents::View::Viewer);
+  return columns;
 }
 
 Cell cell(const Metric& metric, const NodeValues& values) {
@@ -238,9 +239,8 @@ Texts words(const EstimateDocument& estimate, const NodeValues& values) {
 }  // namespace
 
 const Metric* metric(std::string_view name) {
-  const std::vector<const Metric*> all = metrics();
-  const auto found = std::ranges::find(all, name, &Metric::name);
-  return found == all.end() ? nullptr : *found;
+  const auto found = std::ranges::find(metrics(), name, &Metric::name);
+  return found == metrics().end() ? nullptr : *found;
 }
 
 std::vector<std::string> metric_names() {
