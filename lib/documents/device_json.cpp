@@ -272,10 +272,10 @@ DeviceSpec device_of(const CeilingsDocument& document, const std::string& subjec
     const std::optional<Precision> type = precision(ceiling.precision);
     switch (ceiling.kind) {
       case CeilingKind::Compute:
-        // Below the vector peak, or of no operator's work: not a bound.
-        if (ceiling.unit_type == "scalar" || (ceiling.op == "atomic_add" && ceiling.unit_type != "special")) break;
         if (ceiling.unit_type == "special")
           special.offer(candidate);
+        else if (ceiling.unit_type == "scalar" || ceiling.op == "atomic_add")
+          break;  // below the vector peak, or of no operator's work: not a bound
         else if (!unit)
           skip(cat("unit \"", ceiling.unit_type, "\" is neither vector nor tensor"));
         else if (!type)
