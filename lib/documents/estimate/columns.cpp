@@ -1,7 +1,6 @@
 // The table of columns. A column's place in the table is its place in every output, unless `after()` says otherwise:
 // files and Python keep the order in which columns were added.
 #include "pagoda/documents/columns.h"
-#include "pagoda/core/conventions.h"
 
 #include <algorithm>
 #include <functional>
@@ -9,6 +8,7 @@
 
 #include "estimate/json_parts.h"
 #include "pagoda/base/text.h"
+#include "pagoda/core/conventions.h"
 
 namespace pagoda::documents {
 namespace {
@@ -271,7 +271,7 @@ Count sum(const Count& a, const Count& b) { return a && b ? Count(*a + *b) : Cou
 const EstimateTraining::Node* backward(const Row& row) {
   return row.training == nullptr || !row.training->problem.empty() ? nullptr : row.training;
 }
-// Of the gradients of activations or parameters, a member or a function of their work.
+// A member or a function of the work of one kind of gradients: dx of activations, dw of parameters.
 template <auto Part, auto Value>
 Cell backward_of(const Row& row) {
   return backward(row) == nullptr ? Cell() : to_cell(std::invoke(Value, row.training->*Part));
@@ -393,7 +393,7 @@ constexpr Entry column(const char* name, CellKind kind, Cell (*cell)(const Row&)
   return column(name, kind, Access{cell}, meaning);
 }
 
-// A column of dots, which a script fills: it finds the column by this name, and so do links to a sorted page.
+// A column of dots. The page's script computes its cells. The script and links to a sorted page find it by its name.
 constexpr Entry of_dots(const char* name, CellKind kind, const char* header, const char* meaning) {
   return column(name, kind, Access{}, meaning).shown(Dot, {header});
 }

@@ -1,4 +1,4 @@
-// Parts of an estimate's JSON that columns have as members, and the enums that estimates spell.
+// Parts of an estimate's JSON: objects that are cells of columns, and the names of enums.
 #pragma once
 
 #include "pagoda/documents/archive.h"
@@ -90,7 +90,7 @@ void fields(A& a, typename A::template Ref<EstimatePrompt> x) {
   structure(a, "predicted", x.predicted);
 }
 
-// Defined in json.cpp for Writer and Reader.
+// json.cpp defines it for Writer and Reader.
 template <typename A>
 void output(A& a, typename A::template Ref<OutputInfo> x);
 

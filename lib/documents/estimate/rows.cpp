@@ -1,5 +1,5 @@
-// What an estimate says of itself: names of its nodes, their bounds, the heaviest; and its rows, the parts that belong
-// together, found once for all outputs.
+// Names of nodes, their bounds and counts, the heaviest nodes; and the rows of an estimate, which join its parts once
+// for all outputs.
 #include <algorithm>
 #include <cmath>
 #include <functional>

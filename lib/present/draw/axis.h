@@ -37,7 +37,8 @@ struct Tick {
 
 // The round values from `low` to `high`, ascending.
 std::vector<Tick> log_ticks(double low, double high);
-// The multiples from `low` to `high` of 1, 2 or 5 times a power of ten: of the smallest with at most `most` steps.
+// The multiples of a step from `low` to `high`. The step is 1, 2 or 5 times a power of ten: the smallest with at most
+// `most` steps in this range.
 std::vector<double> linear_ticks(double low, double high, int most = 5);
 
 }  // namespace pagoda::present::plot

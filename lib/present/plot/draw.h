@@ -130,10 +130,10 @@ struct Layout {
   std::optional<Point> ridge = {};  // inside the frame
   std::vector<DotMark> dots = {};   // of one series
   std::vector<LabelMark> labels = {};
-  std::vector<StarLabel> change_labels = {};  // gains, by Chart::changes; without text if there is no free space
+  std::vector<StarLabel> change_labels = {};  // gains, by Chart::changes; an empty text if no place is free
   std::vector<NamePlace> star_names = {};     // by series
   std::vector<PathMark> paths = {};
-  std::vector<StarLabel> machine_labels = {};  // by Chart::machines; without text if the line is outside the frame
+  std::vector<StarLabel> machine_labels = {};  // by Chart::machines; an empty text if the line is outside the frame
 };
 
 // The dot's area is proportional to its share of the time.
@@ -166,7 +166,8 @@ std::string mark_path(std::size_t shape, double x, double y, double radius);
 // `standalone`: includes the style that the page otherwise provides.
 std::string draw_roofline(const Chart& chart, bool standalone);
 
-// Parts, one file each.
+// Parts of the picture that have a file of their own.
+//
 // `color`: palette index of the colour and shape of all dots; empty: colour and shape by type.
 // `standalone`: dots outside the frame become triangles at its edge; the page places them itself.
 void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& layout, bool visible,

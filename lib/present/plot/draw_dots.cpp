@@ -19,7 +19,7 @@ std::string pointer_path(const Box& plot, const Point& at) {
   return polyline({at}) + side;
 }
 
-// `color`: index in the palette, and the shape.
+// `color` selects the fill from the palette and the shape.
 void draw_dot(Svg& svg, const Dot& dot, const DotMark& mark, const Point& at, std::size_t color,
               std::string_view stroke) {
   const auto& [x, y] = at;

@@ -1,4 +1,4 @@
-// Where everything of a picture lies.
+// Positions of everything in the roofline.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -285,7 +285,7 @@ void label_sizes(const Layout& layout, PathMark& path, const Chart& chart, std::
       std::erase_if(stars, [&](const Star& star) {
         return std::ranges::any_of(other.stars, [&](const Star& run) { return run.label == star.label; });
       });
-  if (chart.by_model)  // "8" of "batch=8": there is no space for more
+  if (chart.by_model)  // labels are short beside several models: "8" for "batch=8"
     for (Star& star : stars) star.label.erase(0, star.label.rfind('=') + 1);  // npos + 1 is 0
   stars = labelled_together(layout.scale, stars);
   path.labels = label_path(layout.scale, stars, taken);
