@@ -22,6 +22,8 @@
 namespace pagoda::tools {
 namespace {
 
+using documents::text_of;
+
 std::vector<documents::Result> load(const std::string& path, const std::vector<std::string>& where) {
   if (!std::filesystem::exists(path))
     throw Error(path + ": is not there; expected a results.jsonl of pagoda-bench, or a folder of them");
@@ -43,12 +45,6 @@ std::vector<documents::Result> load_all(const ReportArguments& flags) {
   for (const std::string& input : flags.inputs)
     std::ranges::move(load(input, flags.where), std::back_inserter(results));
   return results;
-}
-
-// The value of an axis or fact as text; empty: not set.
-std::string text_of(const base::Settings& settings, const std::string& name) {
-  const auto found = settings.find(name);
-  return found == settings.end() ? "" : base::setting_text(found->second);
 }
 
 // Records with the values of "AXIS=VALUE,…". Adds the names of the axes, as used in records, to `axes`.
