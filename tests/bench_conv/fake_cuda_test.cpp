@@ -29,6 +29,7 @@ TEST_CASE("cuDNN's path gives right results, keeps refusals and counts workspace
     const PreparedModel model =
         prepare_model(list, library, {.algorithm = row.algorithm, .check_points = 0, .fall_back = false});
     CHECK(model.refused == row.refused);
+    CHECK(model.verification.error.has_value() == (row.refused < 5));
     CHECK(model.verification.error.value_or(0) < 1e-6);
     for (const PreparedLayer& layer : model.layers) {
       if (layer.work->refused.empty()) {

@@ -250,6 +250,8 @@ TEST_CASE("wrong usage says what is expected") {
   // clang-format off
   const Case cases[] = {
       {"", 2, "A subcommand is required"},
+      {"--python python3 conv", 2, "conv: expected it as the first argument"},
+      {"--python python3 matmul", 2, "matmul: expected it as the first argument"},
       {"run a.onnx -o out", 2, "say what is to run the models"},
       {"run a.onnx --backend ort", 2, "say where results go"},
       {"run study.toml --batch 3 -o out", 2, "the study's lists say that"},

@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "pagoda/base/cat.h"
 #include "sample.h"
 #include "support/files.h"
 #include "support/workshop.h"
@@ -97,6 +98,22 @@ TEST_CASE("one command says which models a compiler does not help, and what goes
   CHECK(text.find("Models by speed-up") != std::string::npos);
   CHECK(text.find(": alexnet, vgg16") != std::string::npos);  // a leaf
   CHECK(text.find("features were looked at") != std::string::npos);
+}
+
+TEST_CASE("explain and csv --models read the model files that the records name") {
+  const test::Workshop shop;
+  const std::string path = shop.path("results.jsonl");
+  double seconds = 1;
+  for (const char* file : {"alexnet", "vgg16", "resnet50", "densenet121"}) {
+    std::vector<documents::Result> records = made({.model = cat("my ", file), .run = [&] { return seconds; }});
+    records.front().config["model_file"] = test::source_path(cat("models/skeletons/", file, ".onnx"));
+    write(path, records);
+    seconds *= 2;
+  }
+  CHECK(report("explain " + path + " --leaf 2 -o " + shop.path("why.txt")) == 0);
+  CHECK(test::read_file(shop.path("why.txt")).find("features were looked at") != std::string::npos);
+  CHECK(report("csv " + path + " --models " + shop.path("none") + " -o " + shop.path("joined.csv")) == 0);
+  CHECK(test::read_file(shop.path("joined.csv")).find(",structure_") != std::string::npos);
 }
 
 }  // namespace pagoda::lab
