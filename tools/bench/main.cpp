@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <sstream>
 
 #include "arguments.h"
@@ -79,8 +80,9 @@ bool run_experiments(const PlanFile& plan, const Arguments& arguments, StudyOpti
 // The records as a table; empty if none has a time.
 std::string times_text(const documents::ResultSet& records) {
   constexpr std::size_t kMostRows = 40;
-  std::vector<documents::Result> timed = records.results;
-  std::erase_if(timed, [](const documents::Result& r) { return r.status != documents::ResultStatus::Ok || !r.timing; });
+  std::vector<documents::Result> timed;
+  std::ranges::copy_if(records.results, std::back_inserter(timed),
+                       [](const documents::Result& r) { return r.status == documents::ResultStatus::Ok && r.timing; });
   return timed.empty() ? "" : lab::times_report(timed, lab::ReportFormat::Text, "", kMostRows) + "\n";
 }
 

@@ -26,8 +26,7 @@ bool is_protocol(const std::string& name) {
 std::string named(const documents::Config& config, bool workload) {
   documents::Config part;
   for (const auto& [name, value] : config)
-    if ((std::ranges::find(kWorkload, name) != kWorkload.end()) == workload && !is_protocol(name) &&
-        name != "model_name")
+    if ((std::ranges::count(kWorkload, name) > 0) == workload && !is_protocol(name) && name != "model_name")
       part[name] = value;
   return documents::config_label(part);
 }
