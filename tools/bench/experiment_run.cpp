@@ -118,7 +118,7 @@ std::pair<ResultStatus, std::string> outcome(const Ended& ended, const Exit& exi
   return {ResultStatus::Killed, "ended by " + signal};
 }
 
-// Starts a worker, asks it and ends it; the result tells how it ended. False: interrupted.
+// Starts a worker, asks it, ends it and records how it ended. False: interrupted.
 bool converse(const std::vector<std::string>& command, const RunOptions& options,
               const std::function<void(Session&)>& asks, Result& result) {
   Session session(command, options);
@@ -194,7 +194,7 @@ Verification verify(Session& session, const Config& config, const Reference& ref
   return v;
 }
 
-// Adds what an answer says about the run's machine and framework.
+// Adds an answer's facts about the run's machine and framework.
 void read_metadata(const JsonValue& answer, Result& result) {
   for (const auto& [name, value] : settings(answer, "metadata")) result.metadata[name] = value;
 }

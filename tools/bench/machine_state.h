@@ -18,7 +18,8 @@ struct MachineState {
 // Reads files under `root` (root/proc/stat, …), so tests can provide their own.
 MachineState machine_state(const std::string& root = "");
 
-// Of a run on a GPU, clocks and temperature are the GPU's (gpu_watch.h): the processor's could be mistaken for them.
+// Notes the changes during a run. On a GPU, leaves out the processor's clocks and temperature, which could be mistaken
+// for the GPU's (note_gpu).
 void note_machine(const MachineState& before, const MachineState& after, bool is_gpu, documents::Interference& into);
 
 // Host, kernel, processor, governor, GPU driver, git commit of the working directory, and the runner's version.

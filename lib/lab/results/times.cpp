@@ -150,13 +150,13 @@ TimesTable table_of(const std::vector<Group>& rows) {
   return table;
 }
 
-// What disturbed the runs on a CPU: other tasks, and processors of different caches.
+// Adds the disturbances of runs on a CPU: other tasks, and processors of different caches.
 void add_disturbances(const std::vector<Group>& rows, std::vector<std::string>& facts) {
   using documents::CachePlacement;
   using present::plot::count_text;
   std::size_t runs = 0, crowded = 0;
   double most_load = 0;
-  std::map<CachePlacement, std::vector<double>> handoffs;  // until one processor saw what another wrote
+  std::map<CachePlacement, std::vector<double>> handoffs;  // seconds until one processor saw another's write
   for (const Group& row : rows)
     for (const Result* repeat : row.repeats) {
       if (text_of(repeat->config, "device") != "cpu") continue;

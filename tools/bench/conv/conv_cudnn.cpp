@@ -104,7 +104,7 @@ struct CudnnApi : GpuLibrary {
   Function<decltype(&::cudnnConvolutionForward)> forward = find("cudnnConvolutionForward");
 };
 
-// What is opened once: cuDNN, its handle and the arithmetic that layers may use.
+// cuDNN on a device, and the arithmetic that layers may use.
 struct Context : GpuContext<CudnnApi> {
   cudnnMathType_t math = CUDNN_FMA_MATH;
 };
