@@ -226,6 +226,12 @@ Dim& Dim::subtract_formula(const Dim& other) {
     set_factor(subtract(factor(), other.factor()));
     return *this;
   }
+  if (std::int64_t difference; poly_ == other.poly_ && is_short_multiple() && other.factor_ != 0 &&
+                               !__builtin_sub_overflow(factor_, other.factor_, &difference)) {
+    factor_ = difference;
+    if (difference == 0) drop();
+    return *this;
+  }
   Dim negated = other;
   Poly::multiply(negated, -1);
   return add_formula(negated);
