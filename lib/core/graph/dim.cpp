@@ -20,27 +20,28 @@ int degree(const FactorList& factors) {
 
 }  // namespace
 
-std::strong_ordering order(const Dim::Monomial& a, const Dim::Monomial& b) {
-  if (a.factors.data() == b.factors.data()) return std::strong_ordering::equal;  // one list, shared
-  if (a.factors.empty() || b.factors.empty()) return a.factors.empty() <=> b.factors.empty();
-  if (auto by_degree = degree(a.factors) <=> degree(b.factors); by_degree != 0) return by_degree;
-  auto ia = a.factors.begin();
-  auto ib = b.factors.begin();
-  for (; ia != a.factors.end() && ib != b.factors.end(); ++ia, ++ib) {
+std::strong_ordering order(const FactorList& a, const FactorList& b) {
+  if (a.data() == b.data()) return std::strong_ordering::equal;  // one list, shared
+  if (a.empty() || b.empty()) return a.empty() <=> b.empty();
+  if (auto by_degree = degree(a) <=> degree(b); by_degree != 0) return by_degree;
+  auto ia = a.begin();
+  auto ib = b.begin();
+  for (; ia != a.end() && ib != b.end(); ++ia, ++ib) {
     if (const int by_name = ia->atom.text.compare(ib->atom.text); by_name != 0) return by_name <=> 0;
     if (auto by_power = ib->power <=> ia->power; by_power != 0) return by_power;
   }
-  return a.factors.size() <=> b.factors.size();
+  return a.size() <=> b.size();
 }
 
 namespace {
 
-bool same_factors(const Dim::Monomial& a, const Dim::Monomial& b) { return order(a, b) == 0; }
+// Most lists are shared.
+bool same_factors(const FactorList& a, const FactorList& b) { return a.data() == b.data() || order(a, b) == 0; }
 
 bool same_terms(const Dim::Poly& a, const Dim::Poly& b) {
   return &a == &b || std::equal(a.terms.begin(), a.terms.end(), b.terms.begin(), b.terms.end(),
                                 [](const Dim::Monomial& x, const Dim::Monomial& y) {
-                                  return x.coefficient == y.coefficient && same_factors(x, y);
+                                  return x.coefficient == y.coefficient && same_factors(x.factors, y.factors);
                                 });
 }
 
@@ -237,17 +238,17 @@ Dim& Dim::subtract_formula(const Dim& other) {
   return add_formula(negated);
 }
 
-void DimSum::add(const Dim::Monomial& term) {
-  if (term.factors.empty()) {
-    constant_ = pagoda::add(constant_, term.coefficient);
+void DimSum::add(Int coefficient, const FactorList& factors) {
+  if (factors.empty()) {
+    constant_ = pagoda::add(constant_, coefficient);
     return;
   }
-  const auto known =
-      std::find_if(terms_.begin(), terms_.end(), [&](const Dim::Monomial& each) { return same_factors(each, term); });
+  const auto known = std::find_if(terms_.begin(), terms_.end(),
+                                  [&](const Dim::Monomial& each) { return same_factors(each.factors, factors); });
   if (known == terms_.end())
-    terms_.push_back(term);
+    terms_.push_back({.coefficient = coefficient, .factors = factors});
   else
-    known->coefficient = pagoda::add(known->coefficient, term.coefficient);
+    known->coefficient = pagoda::add(known->coefficient, coefficient);
 }
 
 void DimSum::add_terms(const Dim& dim) {
@@ -256,13 +257,12 @@ void DimSum::add_terms(const Dim& dim) {
     return;
   }
   const Int factor = Dim::Poly::factor_of(dim);
-  for (const Dim::Monomial& term : dim.poly()->terms)
-    add({.coefficient = multiply(term.coefficient, factor), .factors = term.factors});
+  for (const Dim::Monomial& term : dim.poly()->terms) add(multiply(term.coefficient, factor), term.factors);
 }
 
 Dim DimSum::total() const {
   Dim::Poly::Terms terms = terms_;
-  std::sort(terms.begin(), terms.end(), [](const auto& x, const auto& y) { return order(x, y) < 0; });
+  std::sort(terms.begin(), terms.end(), [](const auto& x, const auto& y) { return order(x.factors, y.factors) < 0; });
   terms.push_back({.coefficient = constant_, .factors = {}});
   return Dim::Poly::sum_of(std::move(terms));
 }
@@ -299,10 +299,11 @@ Dim& Dim::multiply_by_formula(const Dim& other) {
       product.push_back(
           {.coefficient = multiply(x.coefficient, y.coefficient), .factors = merge_factors(x.factors, y.factors)});
   if (product.size() > 1) {
-    std::sort(product.begin(), product.end(), [](const Monomial& x, const Monomial& y) { return order(x, y) < 0; });
+    std::sort(product.begin(), product.end(),
+              [](const Monomial& x, const Monomial& y) { return order(x.factors, y.factors) < 0; });
     std::size_t last = 0;
     for (std::size_t i = 1; i < product.size(); ++i) {
-      if (same_factors(product[last], product[i])) {
+      if (same_factors(product[last].factors, product[i].factors)) {
         product[last].coefficient = add(product[last].coefficient, product[i].coefficient);
       } else if (++last != i) {
         product[last] = std::move(product[i]);
@@ -346,7 +347,7 @@ std::optional<Dim> exact_div(const Dim& a, const Dim& b) {
       if (!reduced) return std::nullopt;
       term = *std::move(reduced);
     }
-    std::sort(terms.begin(), terms.end(), [](const auto& x, const auto& y) { return order(x, y) < 0; });
+    std::sort(terms.begin(), terms.end(), [](const auto& x, const auto& y) { return order(x.factors, y.factors) < 0; });
     return Dim::Poly::sum_of(std::move(terms));
   }
   // Long division by the leading term; each step removes one term of the remainder. Quotients of sizes have few terms,

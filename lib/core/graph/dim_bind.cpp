@@ -71,7 +71,7 @@ Dim Dim::Poly::substituted(const Dim& dim, const Find& find) {
   DimSum sum;
   for (const Monomial& term : terms) {
     if (!mentions(term.factors, find)) {
-      sum.add(term);
+      sum.add(term.coefficient, term.factors);
       continue;
     }
     Dim product = term.coefficient;

@@ -62,7 +62,7 @@ struct Dim::Poly {
 };
 
 // Order of monomials in the canonical form and in text: constants last, otherwise by degree, then by name.
-std::strong_ordering order(const Dim::Monomial& a, const Dim::Monomial& b);
+std::strong_ordering order(const FactorList& a, const FactorList& b);
 
 [[noreturn]] inline void overflow() { throw Error("a count exceeds 128 bits: the model's sizes are not credible"); }
 
@@ -122,7 +122,7 @@ void visit_merged(const Dim& a, const Dim& b, Int (*combine)(Int, Int), const Vi
   while (ia != of_a.end() || ib != of_b.end()) {
     const auto ordering = ib == of_b.end()   ? std::strong_ordering::less
                           : ia == of_a.end() ? std::strong_ordering::greater
-                                             : order(*ia, *ib);
+                                             : order(ia->factors, ib->factors);
     const FactorList& factors = ordering > 0 ? ib->factors : ia->factors;
     Int coefficient = ordering > 0 ? 0 : of_a.coefficient(*ia++);
     if (ordering >= 0) coefficient = combine(coefficient, of_b.coefficient(*ib++));
@@ -139,7 +139,7 @@ class DimSum {
     else
       add_terms(dim);
   }
-  void add(const Dim::Monomial& term);
+  void add(Int coefficient, const FactorList& factors);
   Dim total() const;
 
  private:
