@@ -173,7 +173,7 @@ std::uint32_t message_field(AttributeKind kind) {
 }
 
 // `body`: the one message of the kind; empty where the attribute has none.
-AttributeValue build_value(Loader& loader, GraphBuilder* outer, StoredAttribute& attribute, AttributeKind kind,
+AttributeValue build_value(Loader& loader, const BuildBody& build_body, StoredAttribute& attribute, AttributeKind kind,
                            Range body, int depth) {
   switch (kind) {
     case AttributeKind::Float:
@@ -187,7 +187,7 @@ AttributeValue build_value(Loader& loader, GraphBuilder* outer, StoredAttribute&
     case AttributeKind::SparseTensor:
       return read_sparse_tensor(loader, body, depth);
     case AttributeKind::Graph:
-      return build_graph(loader, outer, body, depth);
+      return build_body(body, depth);
     case AttributeKind::Floats:
       return std::move(attribute.reals);
     case AttributeKind::Ints:
@@ -199,7 +199,7 @@ AttributeValue build_value(Loader& loader, GraphBuilder* outer, StoredAttribute&
     case AttributeKind::Graphs: {
       std::vector<GraphId> graphs;
       for (const Field& field : attribute.messages)
-        if (field.number == kGraphs) graphs.push_back(build_graph(loader, outer, field.payload, depth));
+        if (field.number == kGraphs) graphs.push_back(build_body(field.payload, depth));
       return graphs;
     }
     case AttributeKind::Undefined:
@@ -213,7 +213,7 @@ AttributeValue build_value(Loader& loader, GraphBuilder* outer, StoredAttribute&
 
 }  // namespace
 
-Attribute build_attribute(Loader& loader, GraphBuilder* outer, Range body, int depth) {
+Attribute build_attribute(Loader& loader, const BuildBody& build_body, Range body, int depth) {
   StoredAttribute stored = read_attribute(loader.file, body, depth);
   Attribute attribute;
   attribute.name = stored.name;
@@ -227,7 +227,8 @@ Attribute build_attribute(Loader& loader, GraphBuilder* outer, Range body, int d
     else if (taken != kGraphs)
       take_once(single, field);
   }
-  attribute.value = build_value(loader, outer, stored, kind, single.value_or(Range{body.end, body.end}), depth + 1);
+  attribute.value =
+      build_value(loader, build_body, stored, kind, single.value_or(Range{body.end, body.end}), depth + 1);
   return attribute;
 }
 

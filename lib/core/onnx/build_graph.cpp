@@ -85,10 +85,14 @@ GraphParts read_graph(Loader& loader, Range body, int depth) {
   return parts;
 }
 
-}  // namespace
-
 class GraphBuilder {
  public:
+  // A GraphProto, whose nodes may read values of `outer`; null for the main graph.
+  static GraphId read(Loader& loader, GraphBuilder* outer, Range body, int depth) {
+    GraphBuilder builder(loader, outer);
+    return builder.build(read_graph(loader, body, depth), depth);
+  }
+
   GraphBuilder(Loader& loader, GraphBuilder* outer) : loader_(loader), file_(loader.file), outer_(outer) {
     expect_few_graphs(loader.model.graphs.size());
     id_ = static_cast<GraphId>(loader.model.graphs.size());
@@ -236,6 +240,9 @@ class GraphBuilder {
     const auto output = [&](const Field& field) {
       node.outputs.push_back(field.payload.size() == 0 ? kAbsent : outputs_[next_output_++]);
     };
+    const auto domain = [&](const Field& field) {
+      node.domain = loader_.names.shared(plain_domain(name_in(file_, field)));
+    };
     for_each_field(file_, Message::Node, body, depth,
                    on_each(file_, Entry::NodeInput, bytes_tag(1),
                            [&](const Field& field) { inputs.push_back(name_in(file_, field)); }),
@@ -244,15 +251,14 @@ class GraphBuilder {
                    text(4, node.op_type),
                    on_each(file_, Entry::Attribute, bytes_tag(5),
                            [&](const Field& field) { attributes.push_back(field.payload); }),
-                   text(7, node.domain), text(8, node.overload),  // since ONNX 1.16
+                   on(bytes_tag(7), domain), text(8, node.overload),  // since ONNX 1.16
                    // metadata, since ONNX 1.16
                    on(bytes_tag(9), [&](const Field& field) { scope.read(file_, field.payload, depth + 1); }));
-    node.domain = loader_.names.shared(plain_domain(node.domain));
     node.scope = loader_.names.shared(scope.of(node.name));
     captured_.clear();
     node.attributes.reserve(attributes.size());
     for (const Range attribute : attributes)
-      node.attributes.push_back(build_attribute(loader_, this, attribute, depth + 1));
+      node.attributes.push_back(build_attribute(loader_, build_body_, attribute, depth + 1));
     if (node.op_type.empty()) damaged(body, "a node without operator type", "one");
     for (const ValueId captured : captured_) reads_.add(captured);
     node.inputs.reserve(inputs.size());
@@ -274,6 +280,7 @@ class GraphBuilder {
   Loader& loader_;
   File& file_;
   GraphBuilder* outer_;
+  const BuildBody build_body_ = [this](Range body, int depth) { return read(loader_, this, body, depth); };
   GraphId id_;
   Graph graph_;
   ValueNames names_;
@@ -287,10 +294,9 @@ class GraphBuilder {
   std::vector<Range> attributes_;
 };
 
-GraphId build_graph(Loader& loader, GraphBuilder* outer, Range body, int depth) {
-  GraphBuilder builder(loader, outer);
-  return builder.build(read_graph(loader, body, depth), depth);
-}
+}  // namespace
+
+GraphId build_graph(Loader& loader, Range body, int depth) { return GraphBuilder::read(loader, nullptr, body, depth); }
 
 void build_function(Loader& loader, Range body, int depth) {
   File& file = loader.file;
@@ -320,8 +326,9 @@ void build_function(Loader& loader, Range body, int depth) {
       on_each(file, Entry::ValueType, bytes_tag(12), value),                                      // since ONNX 1.15
       on(bytes_tag(13), [&](const Field& field) { function.overload = name_in(file, field); }));  // since ONNX 1.16
   function.name = parts.name;
+  const auto build_body = [&](Range graph, int at) { return build_graph(loader, graph, at); };
   for (const Range attribute : defaults)
-    function.defaults.push_back(build_attribute(loader, nullptr, attribute, depth + 1));
+    function.defaults.push_back(build_attribute(loader, build_body, attribute, depth + 1));
   function.body = GraphBuilder(loader, nullptr).build(std::move(parts), depth);
   loader.model.functions.push_back(std::move(function));
 }

@@ -45,7 +45,7 @@ Model build_model(File& file, const ExternalData& external) {
         "there is no graph in it, expected an ONNX model with one; a model of another framework, such as "
         "TensorFlow's or Core ML's, has to be exported to ONNX" +
         describe_kind(file.window({0, file.size()})));
-  build_graph(loader, nullptr, *graph, 1);
+  build_graph(loader, *graph, 1);
   model.graph_name = model.main().name;
   std::set<std::tuple<std::string, std::string, std::string>> names;
   for (const Range body : functions) {

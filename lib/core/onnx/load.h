@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -83,12 +84,11 @@ struct Loader {
 // Throws Error when one more graph is too many.
 void expect_few_graphs(std::size_t graphs);
 
-class GraphBuilder;
-// Builds the graph of the GraphProto in `body` and those in its nodes, which capture values of `outer`: null for the
-// main graph, which is built first, into index 0.
-GraphId build_graph(Loader& loader, GraphBuilder* outer, Range body, int depth);
-// Graphs in the AttributeProto capture values of `outer`; null for a function's defaults.
-Attribute build_attribute(Loader& loader, GraphBuilder* outer, Range body, int depth);
+// Builds the graph of the GraphProto in `body` and those in its nodes. The main graph is built first, into index 0.
+GraphId build_graph(Loader& loader, Range body, int depth);
+// `build_body` builds each graph in the AttributeProto.
+using BuildBody = std::function<GraphId(Range body, int depth)>;
+Attribute build_attribute(Loader& loader, const BuildBody& build_body, Range body, int depth);
 // Adds the function of the FunctionProto in `body`.
 void build_function(Loader& loader, Range body, int depth);
 
