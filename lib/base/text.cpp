@@ -255,9 +255,10 @@ std::string aligned(const Grid& grid, std::size_t width) {
     for (std::size_t c = 0; c < widths.size(); ++c) {
       if (widths[c] == 0) continue;
       const std::string shown = elide(cell(c), widths[c]);
-      const std::string padding(widths[c] - std::min(widths[c], display_width(shown)), ' ');
-      text += grid.columns[c].is_number ? padding + shown : shown;
-      if (c != last) text += grid.columns[c].is_number ? "  " : padding + "  ";
+      const std::size_t padding = widths[c] - std::min(widths[c], display_width(shown));
+      const bool is_number = grid.columns[c].is_number;
+      text.append(is_number ? padding : 0, ' ').append(shown);
+      if (c != last) text.append(is_number ? 2 : padding + 2, ' ');
     }
     while (!text.empty() && text.back() == ' ') text.pop_back();
     text += '\n';
@@ -319,7 +320,7 @@ std::string_view nearest(std::string_view name, std::span<const std::string_view
 }
 
 std::string to_string(Int value) {
-  if (const auto narrow = static_cast<std::int64_t>(value); narrow == value) return cat(narrow);
+  if (const auto narrow = static_cast<std::int64_t>(value); narrow == value) return std::string(Piece(narrow).text());
   std::string digits;
   const bool negative = value < 0;
   // The most negative number cannot be negated: negate each digit instead.
