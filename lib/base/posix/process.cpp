@@ -27,7 +27,7 @@ namespace {
 
 constexpr const char* kCopy = "a copy of this process";
 
-// What Linux has and other systems, such as macOS, do another way or not at all.
+// Functions of Linux that other systems, such as macOS, replace or lack.
 #ifdef __linux__
 
 // Both ends are closed by exec.

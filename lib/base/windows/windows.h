@@ -22,7 +22,7 @@ struct HandleCloser {
   void operator()(HANDLE handle) const { ::CloseHandle(handle); }
 };
 using Handle = std::unique_ptr<void, HandleCloser>;
-// Of what CreateFileW() returns; null if it failed.
+// Takes the handle that CreateFileW() returned; null if it failed.
 inline Handle file_handle(HANDLE file) { return Handle(file == INVALID_HANDLE_VALUE ? nullptr : file); }
 
 }  // namespace pagoda::base::windows

@@ -121,7 +121,7 @@ PagodaCount count_lstm(const PagodaNode& op) {
 
 struct PagodaRule {
   std::string_view op_type;                             // in any domain
-  PagodaCount (*special)(const PagodaNode&) = nullptr;  // null: by element, as the numbers say
+  PagodaCount (*special)(const PagodaNode&) = nullptr;  // null: the numbers below
   int flops = 0;                                        // per output element
   int reads = 0, moves = 0;                             // of elements: per input element, per output element
 

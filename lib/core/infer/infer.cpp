@@ -431,8 +431,8 @@ void Walker::visit_rule(Frame& frame, const OpRule& rule, OpContext::State& stat
   NodeReport row = row_of(frame, state);
   if (!state.outputs.empty() && state.outputs[0].constant) {
     row.cost.mark = Mark::Folded;
-    // Once. Nodes without inputs only create tensors, which is part of loading. If the work is unknown, the value is
-    // stored all the same.
+    // Counted once per node and scope. Nodes without inputs only create tensors, which is part of loading. A value of
+    // unknown work is stored all the same.
     if (!state.inputs.empty() && counted_at_load_.emplace(frame.id, frame.node, frame.scope).second)
       (void)gives_up([&] { at_load_ += cost_of(rule, state); });
   } else if (!state.outputs.empty() && state.outputs[0].host) {

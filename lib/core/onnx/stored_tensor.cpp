@@ -134,12 +134,12 @@ class TensorScan {
   void check_data() const {
     if (tensor_.data_field == 0) return;
     const auto elements = [&] { return cat(tensor_.elements, " elements of ", to_string(tensor_.element)); };
-    const char* const name = data_field_name(tensor_.data_field);
+    const auto name = [&] { return data_field_name(tensor_.data_field); };
     if (wrong_ != 0 && tensor_.elements != 0)
-      corrupt(cat("its data lie in ", data_field_name(wrong_), ", expected ", name, " for ", elements()));
+      corrupt(cat("its data lie in ", data_field_name(wrong_), ", expected ", name(), " for ", elements()));
     if (bits(tensor_.element) == 0 && tensor_.element != ElementType::String) return;
     const DataField& data = data_[tensor_.data_field];
-    const auto found = [&] { return cat(name, " holds ", data.bytes, " bytes, expected ", elements()); };
+    const auto found = [&] { return cat(name(), " holds ", data.bytes, " bytes, expected ", elements()); };
     if (tensor_.data_field == kRawData) {
       const std::optional<std::uint64_t> bytes = raw_bytes(tensor_.element, tensor_.elements);
       if (bytes && *bytes != data.bytes) corrupt(cat(found(), " in ", *bytes, " bytes"));
@@ -147,7 +147,7 @@ class TensorScan {
     }
     const std::uint64_t values = typed_values(tensor_.element, tensor_.elements);
     const auto differ = [&](std::uint64_t there) {
-      corrupt(cat(name, " holds ", there, " values, expected ", elements()));
+      corrupt(cat(name(), " holds ", there, " values, expected ", elements()));
     };
     if (tensor_.data_field == kStringData) {
       if (data.unpacked != values) differ(data.unpacked);

@@ -33,7 +33,7 @@ namespace pagoda::inline core {
 
 // Coefficients independent of a device: cycles of its clock, fractions of its rates.
 struct ServingKernels {
-  // Of one kind of kernels, which has some of these.
+  // The coefficients of one kind of kernels, which uses some of them.
   struct Kernel {
     double launch_cycles = 0, feed = 0, hop_cycles = 0, bandwidth = 1, small = 1, norm = 2;
     double tile_cycles = 0, ramp_cycles = 0, unit_cycles_per_byte = 0, per_block_cycles = 0;
