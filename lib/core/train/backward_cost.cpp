@@ -101,12 +101,12 @@ Dim value_bytes(const Analysis& analysis, ValueId value) {
 void add_backward_costs(const Graph& graph, const Analysis& analysis, const TrainingOptions& options, Flow& flow) {
   Coster coster(graph, analysis, flow, options);
   for (std::size_t id = graph.nodes.size(); id-- > 0;) {
-    TrainingRow with_backward = flow.rows[id];
-    std::string problem = stopped([&] { coster.visit(id, with_backward); });
-    if (problem.empty())
-      flow.rows[id] = std::move(with_backward);
-    else if (flow.rows[id].problem.empty())
-      flow.rows[id].problem = std::move(problem);
+    TrainingRow& row = flow.rows[id];
+    std::string problem = stopped([&] { coster.visit(id, row); });
+    if (problem.empty()) continue;
+    row.dx = row.dw = {};
+    row.gradient_bytes = row.parameter_gradient_bytes = 0;
+    if (row.problem.empty()) row.problem = std::move(problem);
   }
 }
 

@@ -107,7 +107,7 @@ class StepMemory {
         tensor.what = schedule_.graph->value(tensor.value).name;
         break;
     }
-    if (seen.insert(need.item).second) needs_[index(node)].push_back(need);
+    if (seen.insert(need.item).second) needs_[index(node)].push_back(std::move(need));
   }
 
   // --- what is kept ---
@@ -215,7 +215,7 @@ class StepMemory {
       flow_.rows[index(node)].saved.push_back(std::move(tensor));
     };
     for (std::int32_t node = 0; node < nodes_; ++node)
-      for (const Need& need : needs_[index(node)]) save(node, need.item, need.tensor);
+      for (Need& need : needs_[index(node)]) save(node, need.item, std::move(need.tensor));
     for (std::size_t i = 0; i < items_.size(); ++i) {  // kept only to compute something again
       if (!items_[i].is_needed || !items_[i].is_kept || charged[i] || items_[i].reader < 0) continue;
       SavedTensor tensor;

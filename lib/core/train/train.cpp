@@ -14,17 +14,16 @@ namespace {
 // training. Returns an empty schedule if no mark differs.
 Schedule training_schedule(const Model& model, const Analysis& analysis, const Schedule& inference,
                            const std::vector<TrainingRow>& nodes) {
-  Analysis trained = analysis;
-  bool differs = false;
+  std::optional<Analysis> trained;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const std::int32_t row = inference.steps[i].row;
     if (row < 0) continue;
-    OpCost& cost = trained.nodes[index(row)].cost;
-    if (cost.mark == Mark::Folded || cost.mark == nodes[i].forward.mark) continue;
-    cost.mark = nodes[i].forward.mark;
-    differs = true;
+    const Mark mark = analysis.nodes[index(row)].cost.mark;
+    if (mark == Mark::Folded || mark == nodes[i].forward.mark) continue;
+    if (!trained) trained = analysis;
+    trained->nodes[index(row)].cost.mark = nodes[i].forward.mark;
   }
-  return differs ? schedule_of(model, trained) : Schedule{};
+  return trained ? schedule_of(model, *trained) : Schedule{};
 }
 
 void sum_up(const Model& model, const Analysis& analysis, Training& result) {
