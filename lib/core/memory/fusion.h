@@ -57,7 +57,7 @@ class FusionGraph {
   static constexpr std::size_t kMaxNodes = 64;  // in a group: larger ones would exceed registers and code size
   static constexpr int kMaxVisits = 256;        // nodes visited before a merge counts as not provably legal
 
-  // `appended`: see appended_caches(); empty if no caller of appended() follows.
+  // `appended`: by node, the storage that a Concat extends in place, else -1; empty if no rule reads appended().
   FusionGraph(const Model& model, const Analysis& analysis, const Schedule& schedule,
               std::vector<std::int32_t> appended = {});
 
@@ -146,7 +146,7 @@ void fuse_in_order(FusionGraph& graph);
 void fuse_layouts(FusionGraph& graph);
 void fuse_shared_operands(FusionGraph& graph);
 
-// A group, or a node with a body, whose rows move their bytes one by one.
+// A group, or a node with a body. Each row of a body moves its own bytes.
 struct MovedUnit {
   std::vector<std::int32_t> nodes;  // ascending
   bool has_body = false;

@@ -126,8 +126,8 @@ MovedUnit account(FusionGraph& graph, std::int32_t id) {
   return unit;
 }
 
-// By node: the storage that a Concat extends in place, a past that nothing else reads and that becomes the present; -1
-// for others.
+// By node: the past that a Concat extends in place to become the present, if nothing else reads that past; -1 for other
+// nodes.
 std::vector<std::int32_t> appended_caches(const Model& model, const Analysis& analysis, const Schedule& schedule) {
   std::vector<std::int32_t> appended(schedule.steps.size(), -1);
   for (const CachePair& pair : find_kv_cache(model, analysis).pairs) {

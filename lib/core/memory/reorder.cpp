@@ -1,6 +1,6 @@
 // Three list schedulers, each evaluated by the peak of the whole order, and a search around the peak of the best one.
-// Any topological order is valid; the peak of an order is exact, only the choice is heuristic: finding the best order is
-// NP-hard.
+// Any topological order is valid; the peak of an order is exact, only the choice is heuristic: finding the best order
+// is NP-hard.
 #include "memory/reorder.h"
 
 #include <algorithm>
@@ -294,7 +294,7 @@ class WindowSearch {
       }
   }
 
-  // The nodes of the window in a better order; empty when there is none.
+  // The nodes of the window in a better order; empty if none was found.
   std::vector<std::int32_t> run() {
     State start;
     const Int peak_now = peak_as_given();
@@ -370,7 +370,7 @@ class WindowSearch {
     return true;
   }
 
-  // Runs one more node from every state of the front; drops states that are no better than the given order.
+  // Extends every state of the front by one node. Drops states whose peak reaches that of the given order.
   std::vector<std::int32_t> advance(const std::vector<std::int32_t>& front, Int peak_now) {
     std::unordered_map<Members, std::int32_t> seen;
     std::vector<std::int32_t> next;

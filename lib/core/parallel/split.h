@@ -56,8 +56,8 @@ Fraction fraction(const Shape& part, const Shape& whole);
 
 // --- how the parts of operands become the parts of results: pure functions of shapes, in rules.cpp ---
 
-// The part of a reshaped tensor; nullopt if the reshape divides the split axis at other places. `cut_at` is then set to
-// the size of the leading axis (such as the heads) between whose elements the split would have to lie, if there is one.
+// The part of a reshaped tensor; nullopt if the reshape divides the split axis at other places. If a cut between the
+// elements of an axis (such as the heads) would do, `cut_at` is then set to the size of that axis.
 std::optional<Part> reshaped(const Part& part, const Shape& from, const Shape& to, Dim* cut_at);
 // The part after numpy's broadcasting, axes aligned at the last. Devices with the same part share out a broadcast axis.
 std::optional<Part> broadcast(const Part& part, const Shape& from, const Shape& to);

@@ -86,7 +86,7 @@ class Trial {
   void split_weight(ValueId value, int axis, const Fraction& of);
   void split_rows(std::int32_t node, const WeightProduct& form, const Part& part);
 
-  // Visits the node again when the operand, which must also be in parts, is.
+  // Visits the node again once the operand is in parts too.
   void wait(std::int32_t node, ValueId operand) {
     waiting_.insert(node);
     wanted_.insert(operand);

@@ -132,7 +132,7 @@ void scatter(Trial& trial, std::int32_t id, const Node& node) {
   trial.set(node.output(0), *part);
 }
 
-// The past cache that the value is, or that one node passes on to it; kAbsent if there is none.
+// The past cache that the value is, or that one node passes on to it; else kAbsent.
 ValueId past_behind(const Trial& trial, ValueId value) {
   if (trial.lookup.pasts.contains(value)) return value;
   const std::int32_t from = trial.lookup.producer[index(value)];

@@ -259,8 +259,8 @@ class Evaluator {
     return seconds;
   }
 
-  // The time of the slowest level if the levels inside each one keep all that they can hold from run to run: only the
-  // rest must pass it.
+  // The time of the slowest level. The levels inside it keep all that they can hold from run to run: only the rest must
+  // pass it.
   double least_memory_time(double bytes) const {
     double slowest = 0;
     for (const DeviceRates::Level& level : rates_.levels)

@@ -206,7 +206,7 @@ class Reader {
 
   const Graph& graph_;
   const Analysis& analysis_;
-  PhaseOptions options_;  // with the tokens of the phase, unless they are free
+  PhaseOptions options_;  // `tokens` is 1 if decode gives none
   KvCache cache_;
   PhaseSizes sizes_;
   std::optional<Dim> new_tokens_;

@@ -148,7 +148,7 @@ class Sweeper {
   const Analysis& analysis_;
   const SweepOptions& options_;
   std::vector<std::vector<std::string>> symbols_;  // by axis
-  std::optional<Traffic> traffic_;  // fused, or resident at the current point; else every row moves its own bytes
+  std::optional<Traffic> traffic_;  // fused, or resident at the current point; else empty: rows move their own bytes
   std::optional<Analysis> exported_;
   Dim flops_;
   std::optional<Dim> items_;

@@ -116,7 +116,8 @@ namespace {
 
 enum RecurrentInput { kSequence, kW, kR, kBias, kLengths, kInitial, kInitialCell, kPeephole };
 
-// Per hidden element and step: arithmetic, and values kept besides the hidden state. Activations are of one direction.
+// A recurrent cell: arithmetic, and values kept besides the hidden state, per hidden element and step; the default
+// activations of one direction.
 struct Cell {
   int gates, arith, kept;
   std::array<std::string_view, 3> activations;

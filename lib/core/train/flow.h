@@ -15,20 +15,20 @@ struct Flow {
   std::vector<bool> trained;       // by value: an initializer that the optimizer updates
   std::vector<bool> from_weights;  // by value: a weight, or computed from weights alone
   std::vector<NodeBackward> nodes;
-  std::vector<TrainingRow> rows;   // by node; those of calls that are replaced by their body have no costs
+  std::vector<TrainingRow> rows;   // by node; a call that its body replaces has no costs
   std::vector<bool> has_gradient;  // by value
   std::vector<bool> seeded;        // by value: an output whose gradient comes from the loss
 };
 
-// The flow of gradients, and of each row the forward in training mode, and why that or the backward is unknown.
+// The flow of gradients. Its rows hold the forward in training mode, and why the forward or the backward is unknown.
 Flow gradient_flow(const Model& model, const Analysis& analysis, const Schedule& schedule,
                    const TrainingOptions& options);
 
 // Adds the parts of each node's backward to its row.
 void add_backward_costs(const Graph& graph, const Analysis& analysis, const TrainingOptions& options, Flow& flow);
 
-// Adds the tensors that a step keeps or computes again to the rows, and to `memory` their bytes and the peak of all
-// that is alive in the step. The schedule is that of forward in training mode.
+// Adds to the rows the tensors that a step keeps or computes again, and to `memory` their bytes and the step's peak.
+// The schedule is that of forward in training mode; it is the same on return.
 void add_step_memory(const Analysis& analysis, const TrainingOptions& options, Schedule& schedule, Flow& flow,
                      TrainingMemory& memory);
 
