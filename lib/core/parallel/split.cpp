@@ -1,7 +1,5 @@
-// Tries products one by one, and keeps what each successful trial has split.
-//
-// A trial pushes the split of one product forward until every path ends in a product that contracts it. A trial
-// that learns about heads restarts; one that cannot place a part is discarded, and the product stays whole.
+// Tries products one by one, and keeps what each successful trial has split. A trial that learns about heads restarts;
+// one that cannot place a part is discarded, and the product stays whole.
 #include <algorithm>
 
 #include "pagoda/base/error.h"
@@ -9,6 +7,7 @@
 #include "parallel/trial.h"
 
 namespace pagoda::inline core {
+
 GraphLookup::GraphLookup(const Model& model, const Analysis& analysis)
     : graph(model.main()),
       producer(producers_of(graph)),

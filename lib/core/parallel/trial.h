@@ -68,6 +68,7 @@ class Trial {
   void run(std::int32_t product);
 
   // --- for the rules in trial_nodes.cpp ---
+  // Null if the value is whole.
   const Part* part_of(ValueId value) const {
     if (value == kAbsent) return nullptr;
     if (const auto found = here_.parts.find(value); found != here_.parts.end()) return &found->second;

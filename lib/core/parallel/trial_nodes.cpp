@@ -73,9 +73,8 @@ void matrices(Trial& trial, std::int32_t id, const Node& node) {
   }
   if (!result) return;
   result->shape.insert(result->shape.end(), whole.end() - 2, whole.end());
-  for (const ValueId input : {node.input(0), node.input(1)}) {
+  for (const ValueId input : {node.input(0), node.input(1)})
     if (trial.part_of(input) == nullptr && !match(trial, id, input, *result, whole, 2)) return;
-  }
   trial.set(node.output(0), *result);
 }
 

@@ -139,7 +139,7 @@ Read indices(Backward& b);
 // A Dropout drops elements in training unless its ratio is known to be 0.
 bool drops_in_training(const OpContext& op);
 
-// dx = f(dy, x or y) element by element.
+// dx = f(dy, x or y), at a fixed cost per element; sums along rows included.
 template <int Arith, int Special, int Comparisons, Source From>
 void unary(Backward& b) {
   each(b, 0, ops_each(Arith, Special, Comparisons), {{From, 0}});
