@@ -29,14 +29,12 @@ Resolved resolve(const JoinState& state, std::string_view name) {
   return {};
 }
 
-void append_unique(std::vector<std::size_t>& rows, const std::vector<std::size_t>& more) {
+void append(std::vector<std::size_t>& rows, const std::vector<std::size_t>& more) {
   rows.insert(rows.end(), more.begin(), more.end());
-  std::sort(rows.begin(), rows.end());
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
 }
 
-// The rows that a part of a fused name stands for. {ForeignNode[first...last]}: both ends, and rows on a path between
-// them that are not taken.
+// The rows that a part of a fused name stands for, in any order, some twice. {ForeignNode[first...last]}: both ends,
+// and the free rows on a path between them.
 std::vector<std::size_t> rows_of_part(const JoinState& state, const std::string& part) {
   const auto ends = import::node_range(part);
   if (!ends) return resolve(state, part).rows;
@@ -48,7 +46,7 @@ std::vector<std::size_t> rows_of_part(const JoinState& state, const std::string&
     for (const std::size_t row : down)
       if (up.contains(row) && !state.is_taken(row)) rows.push_back(row);
   }
-  append_unique(rows, last);
+  append(rows, last);
   return rows;
 }
 
@@ -66,7 +64,7 @@ void join_own_name(JoinState& state, std::size_t index) {
     return;
   }
   std::vector<std::size_t> rows;
-  for (const std::string& part : kernel.nodes) append_unique(rows, rows_of_part(state, part));
+  for (const std::string& part : kernel.nodes) append(rows, rows_of_part(state, part));
   if (rows.empty()) return;
   state.take(index, rows, holds_range(kernel) ? "range" : kernel.nodes.size() > 1 ? "fused name" : "name");
 }
@@ -80,7 +78,7 @@ std::vector<std::size_t> resolve_layer(const JoinState& state, const std::string
   for (const std::string& part : parts) {
     const std::vector<std::size_t> more = rows_of_part(state, part);
     if (more.empty()) return {};
-    append_unique(rows, more);
+    append(rows, more);
   }
   return rows;
 }
