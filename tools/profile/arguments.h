@@ -11,7 +11,7 @@
 namespace pagoda::tools::profile {
 
 struct Options {
-  Settings record;  // those that the command line names
+  Settings record;  // as the command line gives them
   std::string mode = "quick", precision, output, csv, estimate, library, verify;
   std::string ncu = "ncu", chip, by = "kernel";
   std::vector<std::string> models, batches;  // for a study under Nsight Compute

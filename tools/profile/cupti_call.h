@@ -52,7 +52,7 @@ void require_cupti(const CuptiLibrary& library, const std::string& what, const c
   check_cupti(library, call_cupti(library, name, arguments...), what);
 }
 
-// The same for a function of one structure, which it returns as the call left it.
+// The same for a function that takes one structure. Returns the structure as the call left it.
 template <typename Params>
 Params requested(const CuptiLibrary& library, const std::string& what, const char* name, Params params) {
   require_cupti(library, what, name, &params);

@@ -67,8 +67,7 @@ std::string check_program(const std::string& word) {
   if (changes_user(path))
     return word +
            " runs as another user (set-user-ID), for which the loader ignores where the profiler lies: start it as "
-           "that "
-           "user";
+           "that user";
   if (is_static(path))
     return word +
            " is linked statically, so that the profiler cannot be loaded into it, only into programs that it starts: "

@@ -89,7 +89,7 @@ std::string label_of(const base::Settings& config) {
   return (label.empty() ? "run" : label) + sizes;
 }
 
-// Adds a run, or why it cannot be fitted.
+// Adds a run to the rows, or to those left out if a number is missing.
 void add(EnergyTable& table, EnergyRun run) {
   for (const auto& [value, missing] : {std::pair{run.seconds, ": no time"},
                                        {run.joules, ": no joules"},

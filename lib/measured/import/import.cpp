@@ -42,10 +42,11 @@ std::string_view content(const MappedFile& file) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// How a text of a format begins: its first character, and words that follow; in a table, in the first line with `line`.
+// How a format is recognised: a text begins with `first` and contains the words. A table contains them in its first
+// line with `line`.
 struct Signature {
   ProfileFormat format;
-  char first;  // 0: a table
+  char first;  // 0: any other, as in a table
   std::string_view line;
   std::array<std::string_view, 2> words;
 };

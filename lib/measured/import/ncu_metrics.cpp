@@ -201,7 +201,7 @@ struct ByteMetric {
   std::string_view base;
   double bytes;  // per count
 };
-// The first metric of a level that gives a number counts.
+// Of the metrics of a level, the first one that gives a number is used.
 // clang-format off
 constexpr ByteMetric kByteMetrics[] = {
     {&documents::LevelBytes::dram_read,  "dram__bytes_read",               1},

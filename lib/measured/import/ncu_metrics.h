@@ -22,8 +22,8 @@ bool is_used_metric(std::string_view metric, const documents::ChipMetrics* chip)
 // unit.
 std::optional<double> unit_scale(std::string_view unit);
 
-// `metrics`: by name, in SI units. Values that no metric measures are absent from the sample. With a chip, also by its
-// formulas: a precision that the chip can count but `metrics` do not give has no value.
+// `metrics`: by name, in SI units. Values that no metric measures are absent from the sample. A chip adds its
+// formulas; a precision that it can count but `metrics` do not give then has no value.
 LaunchSample sample_of(const std::map<std::string, double>& metrics, const documents::ChipMetrics* chip = nullptr);
 
 // `amounts`: by quantity of the catalogue.

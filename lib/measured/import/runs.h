@@ -38,7 +38,7 @@ struct LaunchSample {
   std::map<std::string, std::optional<double>> flops = {};
   documents::LevelBytes bytes = {};
 };
-// Adds a launch. A number that either lacks is unknown.
+// Adds a launch. A number that one of the two lacks is unknown in the sum.
 void accumulate(LaunchSample& sum, const LaunchSample& sample);
 
 // A launch in a table of launches.
@@ -46,10 +46,10 @@ struct Launch {
   documents::MeasuredKernel kernel = {};  // without numbers
   std::string device = {};                // empty: unknown
   std::optional<double> seconds = std::nullopt;
-  std::map<std::string, double> counters = {};  // by the table's names, in SI units
+  std::map<std::string, double> counters = {};  // by the table's names
 };
-// The kernels of a table: launches with equal names, ranges and details, over as many equal runs as `options` states,
-// or one. Throws Error if there is no launch, and as launches_per_run().
+// Reads a table as runs of a model: as many equal runs as `options` states, else one. Launches with equal names, ranges
+// and details are one kernel. Throws Error if there is no launch or the runs differ; `noun` is as above.
 documents::Measured measured_of(const std::vector<Launch>& launches, std::string_view noun, std::string_view subject,
                                 const ImportOptions& options, const std::function<LaunchSample(const Launch&)>& sample);
 

@@ -63,7 +63,7 @@ std::string tensors(const JsonField& layer, const char* key) {
 
 using Layers = std::unordered_map<std::string, documents::MeasuredKernel>;  // by name
 
-// What the layer information says of each layer.
+// The type, the nodes and the tensors of each layer.
 Layers read_layers(std::string_view content, std::string_view subject) {
   Layers layers;
   base::parse_json_elements(content, subject, "Layers", [&](const JsonField& element, std::size_t) {

@@ -49,7 +49,7 @@ class Absorber {
     return result;
   }
 
-  // The last, or first, of `found` and the kernels that executed the rows.
+  // The last, or first, kernel among `found` and those that executed the rows.
   std::size_t kernel_at(const std::vector<std::size_t>& rows, bool is_last, std::size_t found = kNoKernel) const {
     for (const std::size_t row : rows)
       for (const std::size_t kernel : state_.kernels_of[row])
@@ -156,7 +156,7 @@ class Absorber {
     return std::find(kernels.begin(), kernels.end(), kernel) != kernels.end();
   }
 
-  // Finds the rows downstream of a kernel in the data flow.
+  // Finds the rows that kernels executed and all rows downstream of them in the data flow.
   void find_fed() {
     std::vector<std::size_t> taken;
     for (std::size_t row = 0; row < state_.estimate.nodes.size(); ++row)

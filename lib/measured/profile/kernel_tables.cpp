@@ -27,7 +27,7 @@ struct BoundedSum {
     is_whole = is_whole && part.has_value();
     value += part.value_or(0);
   }
-  // Operations by precision; a kernel without any was not counted.
+  // Operations of a kernel by precision. Without a precision, the kernel was not counted.
   void add(const std::map<std::string, Amount>& flops) {
     is_whole = is_whole && !flops.empty();
     for (const auto& [precision, count] : flops) add(count);

@@ -1,7 +1,6 @@
 // Merges launches of several runs into rows. A turn is a run of the program, or an iteration in it, counted with one
 // group; one turn of each group makes a whole run, launch by launch.
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "import/ncu_metrics.h"
@@ -83,8 +82,8 @@ LaunchSample sample_of(const documents::ChipMetrics* chip, const std::map<std::s
   return import::sample_of_amounts(documents::evaluate_metrics(*chip, values), *chip);
 }
 
-// Adds a whole run: one turn of each group. Adds the keys of launches that the turns do not have alike to `differing`;
-// their numbers are unknown.
+// Adds a whole run: one turn of each group. Launches that differ between the turns have unknown numbers, and their keys
+// are added to `differing`.
 void add_run(const std::vector<const Turn*>& turns, std::size_t run, import::KernelRows& rows,
              std::set<std::string>& differing) {
   for (const std::string& key : turns.front()->order) {

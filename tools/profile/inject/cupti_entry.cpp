@@ -186,9 +186,9 @@ CUstream stream_of(const void* params) {
   return c != nullptr ? c->hStream : nullptr;
 }
 
-enum class CallKind : std::uint8_t { Kernel, Graph, Capture, CaptureEnd };  // Capture: of a stream into a graph begins
+enum class CallKind : std::uint8_t { Kernel, Graph, CaptureBegin, CaptureEnd };
 
-// A driver call that the recorder hears of.
+// A driver call that is passed on to the recorder.
 struct DriverCall {
   CUpti_CallbackId id;
   CallKind kind = CallKind::Kernel;
@@ -219,13 +219,13 @@ constexpr DriverCall kCalls[] = {
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchGrid},
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchGridAsync},
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernelMultiDevice},
-    call<cuStreamBeginCapture_params>(Capture, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture),
-    call<cuStreamBeginCapture_ptsz_params>(Capture, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz, true),
-    call<cuStreamBeginCapture_v2_params>(Capture, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2),
-    call<cuStreamBeginCapture_v2_ptsz_params>(Capture, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz, true),
-    call<cuStreamBeginCaptureToGraph_params>(Capture, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph),
-    call<cuStreamBeginCaptureToGraph_ptsz_params>(Capture, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz,
-                                                  true),
+    call<cuStreamBeginCapture_params>(CaptureBegin, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture),
+    call<cuStreamBeginCapture_ptsz_params>(CaptureBegin, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz, true),
+    call<cuStreamBeginCapture_v2_params>(CaptureBegin, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2),
+    call<cuStreamBeginCapture_v2_ptsz_params>(CaptureBegin, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz, true),
+    call<cuStreamBeginCaptureToGraph_params>(CaptureBegin, CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph),
+    call<cuStreamBeginCaptureToGraph_ptsz_params>(CaptureBegin,
+                                                  CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz, true),
     call<cuStreamEndCapture_params>(CaptureEnd, CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture),
     call<cuStreamEndCapture_ptsz_params>(CaptureEnd, CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz, true),
     // Destroying a stream ends its capture.
@@ -279,12 +279,12 @@ void on_capture(const DriverCall& call, const CUpti_CallbackData& data) {
   if (data.functionParams == nullptr) return;
   const std::uint64_t stream = identity(call.stream(data.functionParams), call.is_per_thread);
   if (data.callbackSite == CUPTI_API_ENTER) {
-    if (call.kind == Capture) recorder()->capture_begins(stream);
+    if (call.kind == CaptureBegin) recorder()->capture_begins(stream);
     return;
   }
   const auto* const result = static_cast<const CUresult*>(data.functionReturnValue);
   const CUresult returned = result != nullptr ? *result : CUDA_SUCCESS;
-  if (call.kind == Capture ? returned != CUDA_SUCCESS : returned != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
+  if (call.kind == CaptureBegin ? returned != CUDA_SUCCESS : returned != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
     recorder()->capture_ends(stream);
 }
 

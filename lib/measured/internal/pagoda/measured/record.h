@@ -59,14 +59,14 @@ struct RecordOptions {
 
 // `runs`: the program's runs, each with one group of metrics, or one run with several groups in its iterations. A
 // launch is evaluated by the formulas of its own device's chip, or those of `chip` if the record does not name one.
-// Without a chip, times only: it need not be known.
+// `chip` null: only times are evaluated.
 documents::Measured measured_of(const std::vector<RecordedRun>& runs, const documents::ChipMetrics* chip,
                                 const RecordOptions& options);
 
 // The devices that the launches ran on, identical ones once, with their clocks and peaks.
 struct DevicesOfRuns {
   std::vector<documents::MeasuredDevice> devices = {};
-  std::map<std::pair<const ProcessRecord*, std::string>, std::size_t> places = {};  // by context of a process
+  std::map<std::pair<const ProcessRecord*, std::string>, std::size_t> places = {};  // by process and context
 
   std::optional<std::size_t> place(const ProcessRecord& process, const RecordedLaunch& launch) const {
     const auto found = places.find({&process, launch.context});
@@ -75,7 +75,7 @@ struct DevicesOfRuns {
 };
 DevicesOfRuns recorded_devices(const std::vector<RecordedRun>& runs);
 
-// The values of a launch by metric. Values that are not finite are left out: some are not on a shared MIG instance.
+// The values of a launch by metric, without those that are not finite, which a shared MIG instance gives.
 std::map<std::string, double> finite_values(const ProcessRecord& process, const RecordedLaunch& launch);
 // The quantities that a launch's values give. Empty if the launch has no values.
 std::map<std::string, double> launch_amounts(const ProcessRecord& process, const RecordedLaunch& launch,
