@@ -3,7 +3,6 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
-#include <set>
 
 #include "import/engine_names.h"
 #include "join/causes.h"
@@ -145,9 +144,11 @@ void add_estimate(const JoinedGroup& joined, const Readers& readers, Evidence& e
 Readers readers_of(const EstimateDocument& estimate) {
   Readers readers;
   for (std::size_t i = 0; i < estimate.nodes.size(); ++i)
-    for (const std::string& input :
-         std::set<std::string>(estimate.nodes[i].inputs.begin(), estimate.nodes[i].inputs.end()))
-      if (!input.empty()) readers[input].push_back(i);
+    for (const base::Name& input : estimate.nodes[i].inputs) {
+      if (input.empty()) continue;
+      std::vector<std::size_t>& rows = readers[input];
+      if (rows.empty() || rows.back() != i) rows.push_back(i);  // a row may read a value twice
+    }
   return readers;
 }
 
