@@ -36,8 +36,8 @@ Work scores_work(const Scores& scores) {
   Work work = {.arith = scored + scores.masks * pairs,
                .macs = raw ? scored * scores.key_size + half(scores.twice_pairs * scores.value_size)
                            : half(scores.twice_pairs * (scores.key_size + scores.value_size))};
-  if (scores.softcap) work = work + Work{.arith = 2, .special = 1} * scored;
-  if (scores.sink) work = work + Work{.arith = 3, .special = 1, .comparisons = 1} * scores.rows;
+  if (scores.softcap) work += Work{.arith = 2, .special = 1} * scored;
+  if (scores.sink) work += Work{.arith = 3, .special = 1, .comparisons = 1} * scores.rows;
   return work + softmax_work() * pairs;
 }
 
@@ -282,7 +282,7 @@ OpCost cost_attention(const OpContext& op) {
               .total = heads.total_keys(),
               .added = heads.keys,
               .window = is_limited ? left + 1 : 0});
-  return cost + scores_work(scores) + Work{.comparisons = when(selects, half(scores.twice_pairs))};
+  return std::move(cost) + scores_work(scores) + Work{.comparisons = when(selects, half(scores.twice_pairs))};
 }
 
 // --- FlexAttention: as Attention without masks, with graphs that rewrite scores and probabilities; the driver adds
@@ -317,7 +317,7 @@ OpCost cost_rotary(const OpContext& op) {
     const Dim picked = op.has_input(3) ? min(op.elements(cache), tokens * op.shape(cache).back()) : op.elements(cache);
     cost.read(cache, byte_size(picked, op.element(cache)));
   }
-  return cost + rotary_work(tokens * heads * rotated);
+  return std::move(cost) + rotary_work(tokens * heads * rotated);
 }
 
 // --- TensorScatter ---

@@ -106,7 +106,7 @@ OpCost cost_projected(const OpContext& op) {
     cost += rotary_work(2 * tokens * sizes.heads * rotated);
     cost += Work{.arith = half(sizes.queries * rotated), .special = sizes.queries * rotated};
   }
-  return cost + scores_work_of(op, sizes, masks_added(op, Inputs.mask, Inputs.attention_bias));
+  return std::move(cost) + scores_work_of(op, sizes, masks_added(op, Inputs.mask, Inputs.attention_bias));
 }
 
 // The projection is in integers: a subtraction per element of an operand with a zero point, then one multiplication by
@@ -218,7 +218,7 @@ OpCost cost_heads(const OpContext& op) {
   const Heads sizes = heads_of(op, Inputs);
   OpCost cost = op.streamed();
   move_cache(cost, op, {Inputs.past_key, Inputs.past_key + 1}, {1, 2}, sizes.cache);
-  return cost + Work{.arith = when(op.has_input(Inputs.bias), sizes.biased)} +
+  return std::move(cost) + Work{.arith = when(op.has_input(Inputs.bias), sizes.biased)} +
          scores_work_of(op, sizes, masks_added(op, Inputs.mask, Inputs.attention_bias));
 }
 

@@ -149,14 +149,14 @@ OpCost cost_group(const OpContext& op) {
   cost += cache_quantization_work(op, 2 * query[0] * heads.key_heads * heads.size, cache.read(), cache.added);
   const bool sink = op.has_input(kSink) || op.attribute("smooth_softmax", -1) == 1;
   const bool raw = op.has_output(3) && op.attribute("qk_output", 0) == 1;
-  return cost + scores_work({.twice_pairs = heads.query_heads * twice_group_pairs(op, queries, cache),
-                             .rows = query[0] * heads.query_heads * queries,
-                             .key_size = heads.size,
-                             .value_size = heads.size,
-                             .masks = op.has_input(kScoreBias) ? 1 : 0,
-                             .softcap = has_softcap(op),
-                             .sink = sink,
-                             .raw_scores = raw ? op.output_elements(3) : Dim(0)});
+  return std::move(cost) + scores_work({.twice_pairs = heads.query_heads * twice_group_pairs(op, queries, cache),
+                                        .rows = query[0] * heads.query_heads * queries,
+                                        .key_size = heads.size,
+                                        .value_size = heads.size,
+                                        .masks = op.has_input(kScoreBias) ? 1 : 0,
+                                        .softcap = has_softcap(op),
+                                        .sink = sink,
+                                        .raw_scores = raw ? op.output_elements(3) : Dim(0)});
 }
 
 // --- SparseAttention: causal, restricted to the blocks of a mask in compressed sparse rows ---
@@ -216,10 +216,10 @@ OpCost cost_sparse(const OpContext& op) {
   const Dim tokens = query[0] * query[1];
   prepare(cost, op, tokens, tokens * (heads.query_heads + heads.key_heads), heads.size, -1, 9);
   const Dim heads_per_layout = divided(op, heads.query_heads, *layouts, "heads and layouts");
-  return cost + scores_work({.twice_pairs = 2 * query[0] * heads_per_layout * pairs,
-                             .rows = query[0] * heads.query_heads * query[1],
-                             .key_size = heads.size,
-                             .value_size = heads.size});
+  return std::move(cost) + scores_work({.twice_pairs = 2 * query[0] * heads_per_layout * pairs,
+                                        .rows = query[0] * heads.query_heads * query[1],
+                                        .key_size = heads.size,
+                                        .value_size = heads.size});
 }
 
 // --- PagedAttention: tokens of several sequences without padding, a cache in blocks ---
@@ -294,12 +294,12 @@ OpCost cost_paged(const OpContext& op) {
   prepare(cost, op, tokens, tokens * (heads.query_heads + heads.key_heads), heads.size, 12, 8);
   const bool is_latent = op.attribute("kv_cache_layout", "SEPARATE") == "LATENT";
   cost += cache_quantization_work(op, (is_latent ? 1 : 2) * heads.key_heads * heads.size, cached, tokens);
-  return cost + scores_work({.twice_pairs = heads.query_heads * twice,
-                             .rows = tokens * heads.query_heads,
-                             .key_size = heads.size,
-                             .value_size = value_size,
-                             .softcap = has_softcap(op),
-                             .sink = op.has_input(11)});
+  return std::move(cost) + scores_work({.twice_pairs = heads.query_heads * twice,
+                                        .rows = tokens * heads.query_heads,
+                                        .key_size = heads.size,
+                                        .value_size = value_size,
+                                        .softcap = has_softcap(op),
+                                        .sink = op.has_input(11)});
 }
 
 // --- attention over selected keys ---

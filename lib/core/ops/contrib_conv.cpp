@@ -36,8 +36,9 @@ void infer_pool(OpContext& op) {
 
 // Input 1 masks out elements of the window: one selection per tap.
 OpCost cost_masked_pool(const OpContext& op) {
-  const OpCost cost = cost_as<"MaxPool">(op);
-  return cost + compared(cost.arith + op.output_elements(0));
+  OpCost cost = cost_as<"MaxPool">(op);
+  cost += compared(cost.arith + op.output_elements(0));
+  return cost;
 }
 
 Shape global_pool_shape(OpContext& op) {

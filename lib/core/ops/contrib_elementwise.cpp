@@ -96,7 +96,7 @@ OpCost cost_rotary(const OpContext& op) {
   if (partial > 0) rotated = tokens * (packed ? Dim(positive_attribute(op, "num_heads")) : data[1]) * partial;
   OpCost cost = op.streamed({0, 1});
   read_rotary_tables(cost, op, 2, tokens);
-  return cost + rotary_work(rotated);
+  return std::move(cost) + rotary_work(rotated);
 }
 
 void infer_multimodal_rotary(OpContext& op) {

@@ -187,8 +187,8 @@ OpCost cost_block_fp4(const OpContext& op) {
 
 // If A has a scale, its elements are divided by it, converted to FP8, and scaled back.
 OpCost cost_block_fp8(const OpContext& op) {
-  const OpCost cost = op.has_input(3) ? in_precision(ElementType::Float8e4m3fn, op.streamed()) : op.streamed();
-  return cost + decoded_product_work(op, op.elements(1), kScale) +
+  OpCost cost = op.has_input(3) ? in_precision(ElementType::Float8e4m3fn, op.streamed()) : op.streamed();
+  return std::move(cost) + decoded_product_work(op, op.elements(1), kScale) +
          Work{.arith = when(op.has_input(3), 2 * op.elements(0)) + when(op.has_input(4), op.output_elements(0))};
 }
 

@@ -246,10 +246,10 @@ OpCost cost_word_embedding(const OpContext& op) {
   OpCost cost = in_precision(op.element(1), op.streamed({0, 1, 2}));
   if (op.rank(0) > 2) op.read_only(cost, 0, byte_size(words * characters, op.element(0)));
   cost.read(3, byte_size(min(op.elements(3), words * characters * dim_of(op, 3, -1)), op.element(3)));
-  return cost + Work{.arith = results + comparisons,
-                     .special = results,
-                     .comparisons = comparisons,
-                     .macs = results * weight[2] * weight[3]};
+  return std::move(cost) + Work{.arith = results + comparisons,
+                                .special = results,
+                                .comparisons = comparisons,
+                                .macs = results * weight[2] * weight[3]};
 }
 
 // --- opaque nodes: outputs are as the file declares them ---

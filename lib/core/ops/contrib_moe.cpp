@@ -140,8 +140,9 @@ OpCost cost_moe_packed(const OpContext& op) {
   if (!op.has_input(kMixing)) cost += softmax_work() * scores;
   const std::string_view activation = op.attribute("activation_type", "swiglu");
   const Dim scaled = when(op.attribute("routed_scaling_factor", 1.0) != 1.0, runs);
-  return cost + Work{.arith = touched, .macs = runs} * weights + Work{.arith = 1, .comparisons = 1} * scores +
-         normalizing_work(op, tokens, k) + Work{.arith = scaled + (runs + tokens * (k - 1)) * hidden} +
+  return std::move(cost) + Work{.arith = touched, .macs = runs} * weights +
+         Work{.arith = 1, .comparisons = 1} * scores + normalizing_work(op, tokens, k) +
+         Work{.arith = scaled + (runs + tokens * (k - 1)) * hidden} +
          (activation == "swiglu" ? swiglu_work(op, false) : activation_work(op, activation)) * (runs * inter);
 }
 
@@ -179,7 +180,8 @@ OpCost cost_group_router(const OpContext& op) {
   if (!op.has_output(0)) return cost;
   const Dim groups = tokens * op.attribute("n_group", 1);
   const std::int64_t summed = op.attribute("group_topk", 1);
-  return cost + Work{.arith = 2, .comparisons = 2} * scores + Work{.arith = summed, .comparisons = 1} * groups +
+  return std::move(cost) + Work{.arith = 2, .comparisons = 2} * scores +
+         Work{.arith = summed, .comparisons = 1} * groups +
          Work{.arith = 1, .special = 1, .comparisons = 1} * (tokens * positive_attribute(op, "top_k"));
 }
 

@@ -67,7 +67,7 @@ OpCost cost_embed(const OpContext& op) {
     cost.read(table, byte_size(min(op.elements(table), rows * hidden), op.element(table)));
     gathered += elements;
   }
-  return cost + layer_norm_work(elements, tokens) +
+  return std::move(cost) + layer_norm_work(elements, tokens) +
          Work{.arith = elements + gathered + Dequantize * (gathered + 2 * hidden)};
 }
 
@@ -154,7 +154,7 @@ OpCost cost_norm_rotary(const OpContext& op) {
   OpCost cost = in_precision(ElementType::Float32, op.streamed({1, 2}));
   cost.read(0, byte_size(elements, op.element(0)));
   read_rotary_tables(cost, op, 3, tokens);
-  return cost + scaled_rms_norm_work(elements, heads) +
+  return std::move(cost) + scaled_rms_norm_work(elements, heads) +
          rotary_work(heads * positive_attribute(op, "rotary_embedding_dim"));
 }
 

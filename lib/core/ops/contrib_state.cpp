@@ -59,7 +59,7 @@ Work causal_conv_work(const OpContext& op, int bias) {
 OpCost cost_causal_conv(const OpContext& op) {
   OpCost cost = op.streamed();
   read_last_slot(cost, op, 3);
-  return cost + causal_conv_work(op, 2);
+  return std::move(cost) + causal_conv_work(op, 2);
 }
 
 // input [tokens, C], initial_state [B, C, state].
@@ -97,7 +97,7 @@ OpCost cost_linear(const OpContext& op) {
   const Dim decays = op.has_input(4) ? op.elements(4) : Dim(0);
   OpCost cost = op.streamed();
   read_last_slot(cost, op, 3);
-  return cost + linear_attention_work(update_rule(op), sizes, output_heads(sizes), decays);
+  return std::move(cost) + linear_attention_work(update_rule(op), sizes, output_heads(sizes), decays);
 }
 
 // --- GatedDeltaNet: query [tokens, Hq, Dk], or [B, S, Hq, Dk], or Q, K and V packed ---
@@ -254,7 +254,7 @@ OpCost cost_delta_replay(const OpContext& op) {
   cost.read(kCapture,
             byte_size(kept * (value_heads + key_heads * key_size + value_heads * value_size), op.element(kCapture)));
   op.write_only(cost, 0, byte_size(state, op.element(kDestination)));
-  return cost + Work{.arith = 1, .macs = 1} * (state * kept);
+  return std::move(cost) + Work{.arith = 1, .macs = 1} * (state * kept);
 }
 
 // --- Mamba2Verify: projection [R, gate, x, B, C, dt] of one sequence; snapshots of its states after each token ---
@@ -311,8 +311,8 @@ OpCost cost_mamba(const OpContext& op) {
     op.read_only(cost, i, byte_size(snapshot, op.element(i)));
     op.write_only(cost, i, byte_size(snapshot * written, op.element(i)));  // output 1 is input 1's, output 2 input 2's
   }
-  return cost + (Work{.arith = 1, .macs = 4} + silu_work()) * channels + Work{.arith = 1, .macs = 2} * state +
-         (Work{.arith = 2, .macs = 1} + silu_work()) * inner +
+  return std::move(cost) + (Work{.arith = 1, .macs = 4} + silu_work()) * channels +
+         Work{.arith = 1, .macs = 2} * state + (Work{.arith = 2, .macs = 1} + silu_work()) * inner +
          Work{.arith = 4, .special = 3, .comparisons = 1} * steps +
          scaled_rms_norm_work(inner, sizes.tokens * sizes.groups);
 }
@@ -335,7 +335,7 @@ OpCost cost_merge(const OpContext& op) {
   OpCost cost = op.streamed();
   const Dim rows = min(dim_of(op, kBase, 0), dim_of(op, kRows, 0));
   op.read_only(cost, kBase, byte_size(rows * dim_of(op, kBase, 1), op.element(kBase)));
-  return cost + compared(op.output_elements(0));
+  return std::move(cost) + compared(op.output_elements(0));
 }
 
 // --- SpeculativePrefixCommit: the accepted prefix ends where a prediction differs from the draft ---

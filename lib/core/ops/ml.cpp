@@ -274,7 +274,7 @@ OpCost cost_svm_classifier(const OpContext& op) {
   } else {
     cost.arith += rows * classes;
   }
-  return cost + post_transform_work(op) * op.output_elements(1) + compared(rows * (Dim(classes) - 1));
+  return std::move(cost) + post_transform_work(op) * op.output_elements(1) + compared(rows * (Dim(classes) - 1));
 }
 
 void infer_svm_regressor(OpContext& op) { set_table(op, 1); }
@@ -287,7 +287,7 @@ OpCost cost_svm_regressor(const OpContext& op) {
   OpCost cost = kernel_cost(op, vectors > 0 ? Dim(vectors) : Dim(1));
   if (vectors > 0) cost.macs += rows * vectors;
   if (op.flag("one_class")) cost += compared(rows);
-  return cost + (Work{.arith = 1} + post_transform_work(op)) * rows;
+  return std::move(cost) + (Work{.arith = 1} + post_transform_work(op)) * rows;
 }
 
 // --- trees: parallel lists of nodes. Longest paths are found without recursion: a tree in a file may be as deep as its
@@ -481,7 +481,7 @@ OpCost cost_tree_classifier(const OpContext& op) {
   const Dim rows = table_of(op).rows;
   OpCost cost = op.streamed();
   add_forest(cost, op, forest_of_nodes(op, "class"), rows, 1);
-  return cost + post_transform_work(op) * op.output_elements(1) + best_class_work(op, rows);
+  return std::move(cost) + post_transform_work(op) * op.output_elements(1) + best_class_work(op, rows);
 }
 
 void infer_tree_regressor(OpContext& op) { set_table(op, positive_or_one(op, "n_targets")); }
@@ -494,7 +494,7 @@ OpCost cost_of_forest(const OpContext& op, const Forest& forest, std::string_vie
   add_forest(cost, op, forest, rows, 0);
   if (function == "AVERAGE") cost.arith += op.output_elements(0);
   if (function == "MIN" || function == "MAX") cost.comparisons += rows * forest.weights;
-  return cost + post_transform_work(op, transform) * op.output_elements(0);
+  return std::move(cost) + post_transform_work(op, transform) * op.output_elements(0);
 }
 
 OpCost cost_tree_regressor(const OpContext& op) {

@@ -26,9 +26,10 @@ void infer_batch_norm(OpContext& op) {
 // exist only in training; since opset 14 an attribute states the mode.
 OpCost cost_batch_norm(const OpContext& op) {
   const Dim elements = op.elements(0), channels = op.elements(1);
-  const OpCost cost = op.streamed() + Work{.arith = 2 * elements + 3 * channels} + inverse_root_work(channels);
+  OpCost cost = op.streamed() + Work{.arith = 2 * elements + 3 * channels} + inverse_root_work(channels);
   const bool is_training = op.opset() >= 14 ? op.flag("training_mode") : op.output_count() > 1;
-  return is_training ? cost + moments_work(elements, channels) + Work{.arith = 6 * channels} : cost;
+  if (is_training) cost += moments_work(elements, channels) + Work{.arith = 6 * channels};
+  return cost;
 }
 
 // --- statistics over trailing axes ---
@@ -180,14 +181,14 @@ Dim weight_bytes(const OpContext& op) {
 OpCost cost_nll_loss(const OpContext& op) {
   OpCost cost = cost_reading(op, {1}, byte_size(op.elements(1), op.element(0)));
   cost.read(2, weight_bytes(op));
-  return cost + loss_work(op);
+  return std::move(cost) + loss_work(op);
 }
 
 // Log-softmax over the classes, which has the work of softmax and a log per label, then the loss.
 OpCost cost_softmax_cross_entropy(const OpContext& op) {
   OpCost cost = op.streamed({0, 1});
   cost.read(2, weight_bytes(op));
-  return cost + softmax_work() * op.elements(0) + Work{.special = op.elements(1)} + loss_work(op);
+  return std::move(cost) + softmax_work() * op.elements(0) + Work{.special = op.elements(1)} + loss_work(op);
 }
 
 // clang-format off

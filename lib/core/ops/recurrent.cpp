@@ -83,8 +83,8 @@ Work activations_work(const OpContext& op, ActivationWork* work_of, std::initial
   Work work;
   for (std::size_t direction = 0; direction < count; ++direction) {
     const std::size_t at = direction * per_direction + of;
-    work = work + work_of(op, is_stated ? std::string_view((*names)[at]) : defaults.begin()[of]);
-    if (op.has_attribute("clip")) work = work + Work{.arith = 2, .comparisons = 2};
+    work += work_of(op, is_stated ? std::string_view((*names)[at]) : defaults.begin()[of]);
+    if (op.has_attribute("clip")) work += Work{.arith = 2, .comparisons = 2};
   }
   return work;
 }

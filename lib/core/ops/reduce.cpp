@@ -105,7 +105,7 @@ OpCost cost_running(const OpContext& op) {
     lines = lines_along(shape, 0);
     for (std::size_t i = 1; i < shape.size(); ++i) lines = min(lines, lines_along(shape, i));
   }
-  return cost + Work{.arith = op.elements(0) - lines};
+  return std::move(cost) + Work{.arith = op.elements(0) - lines};
 }
 
 // --- values ---

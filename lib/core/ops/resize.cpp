@@ -226,7 +226,7 @@ Work samples_work(const Resampling& plan, Interpolation mode) {
     ways[0] = ways[0] * (Dim(1) - axis.changes);
   }
   Work work;
-  for (std::size_t n = 0; n < ways.size(); ++n) work = work + sample_work(mode, static_cast<int>(n)) * ways[n];
+  for (std::size_t n = 0; n < ways.size(); ++n) work += sample_work(mode, static_cast<int>(n)) * ways[n];
   return work;
 }
 

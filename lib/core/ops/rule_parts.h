@@ -101,27 +101,24 @@ struct Work {
 };
 
 inline Work operator*(const Work& work, const Dim& times) {
-  return {.arith = work.arith * times,
-          .special = work.special * times,
-          .comparisons = work.comparisons * times,
-          .macs = work.macs * times};
+  // Most counts are 0, and even their products with formulas take time.
+  const auto scaled = [&](const Dim& count) { return count == Dim(0) ? Dim(0) : count * times; };
+  return {scaled(work.arith), scaled(work.special), scaled(work.comparisons), scaled(work.macs)};
 }
-inline Work operator+(const Work& a, const Work& b) {
-  return {.arith = a.arith + b.arith,
-          .special = a.special + b.special,
-          .comparisons = a.comparisons + b.comparisons,
-          .macs = a.macs + b.macs};
+
+// Counts is Work or OpCost. `return std::move(cost) + work` copies no count of a local cost.
+template <typename Counts>
+Counts& operator+=(Counts& counts, const Work& work) {
+  counts.arith += work.arith;
+  counts.special += work.special;
+  counts.comparisons += work.comparisons;
+  counts.macs += work.macs;
+  return counts;
 }
-inline OpCost& operator+=(OpCost& cost, const Work& work) {
-  cost.arith += work.arith;
-  cost.special += work.special;
-  cost.comparisons += work.comparisons;
-  cost.macs += work.macs;
-  return cost;
-}
-inline OpCost operator+(OpCost cost, const Work& work) {
-  cost += work;
-  return cost;
+template <typename Counts>
+Counts operator+(Counts counts, const Work& work) {
+  counts += work;
+  return counts;
 }
 
 // Comparisons are arithmetic, too.

@@ -74,8 +74,8 @@ OpCost cost_crop_levels(const OpContext& op) {
   for (int i = 1; i < op.input_count(); ++i) maps += op.elements(i);
   OpCost cost = op.streamed({0});
   cost.read(1, byte_size(min(maps, 4 * op.output_elements(0)), op.element(1)));  // or of another map
-  return cost + resampling_work(Interpolation::Linear, 2, boxes * (output[3] + output[4]),
-                                boxes * output[3] * output[4], op.output_elements(0));
+  return std::move(cost) + resampling_work(Interpolation::Linear, 2, boxes * (output[3] + output[4]),
+                                           boxes * output[3] * output[4], op.output_elements(0));
 }
 
 // (QKᵀ + its two picks by relative position)·factor: 2 additions, 1 multiplication, 3 elements read each.
@@ -83,7 +83,7 @@ OpCost cost_disentangled(const OpContext& op) {
   OpCost cost = op.streamed({0});
   for (const int picked : {1, 2})
     cost.read(picked, byte_size(min(op.elements(picked), op.output_elements(0)), op.element(picked)));
-  return cost + Work{.arith = 3 * op.output_elements(0)};
+  return std::move(cost) + Work{.arith = 3 * op.output_elements(0)};
 }
 
 // clang-format off
