@@ -61,12 +61,12 @@ Shape convolved(OpContext& op, int w) {
   Image image = image_of(op);
   const Layout weight = weight_layout(op, w, image);
   const Window window = weight_window(op, w, image.spatial.size(), weight);
-  op.unify(image.channels, dim_of(op, w, weight == Layout::ChannelsFirst ? 1 : -1) * positive_or_one(op, "group"),
-           "input channels");
+  const std::int64_t group = positive_or_one(op, "group");
+  op.unify(image.channels, dim_of(op, w, weight == Layout::ChannelsFirst ? 1 : -1) * group, "input channels");
   image.channels = dim_of(op, w, 0);
   image.spatial = window_output(op, image.spatial, window, false);
-  if (const auto filters = image.channels.value64(); filters && *filters % positive_or_one(op, "group") != 0)
-    op.fail(cat(*filters, " filters do not divide into ", positive_or_one(op, "group"), " groups"));
+  if (const auto filters = image.channels.value64(); filters && *filters % group != 0)
+    op.fail(cat(*filters, " filters do not divide into ", group, " groups"));
   return image.shape(layout_of(op));
 }
 

@@ -124,9 +124,11 @@ void infer_range(OpContext& op) {
 void fold_range(OpContext& op) {
   const auto shape = small_output(op, 0);
   if (!shape) return;
-  publish_each(op, count_of(*shape), [&, type = op.element(0)](std::int64_t i) {
+  const ElementType type = op.element(0);
+  const Scalar start = scalar_input(op, 0), step = range_step(op);
+  publish_each(op, count_of(*shape), [&](std::int64_t i) {
     const Scalar index = is_integer(type) ? Scalar(Dim(i)) : real(static_cast<double>(i), type);
-    return add(scalar_input(op, 0), multiply(index, range_step(op), type), type);
+    return add(start, multiply(index, step, type), type);
   });
 }
 

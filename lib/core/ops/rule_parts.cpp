@@ -41,8 +41,6 @@ constexpr std::array kActivations = std::to_array<Activation>({
 });
 // clang-format on
 
-bool same_name(std::string_view a, std::string_view b) { return base::lower(a) == base::lower(b); }
-
 }  // namespace
 
 OpCost qlinear_cost(const OpContext& op, const Dim& macs) {
@@ -56,18 +54,20 @@ Work swiglu_work(const OpContext& op, bool is_clamped) {
   Work work = {.arith = 2, .special = 1};
   if (op.attribute("activation_alpha", 1.0) != 1.0) work.arith += 1;
   if (op.attribute("activation_beta", 0.0) != 0.0) work.arith += 1;
-  if (is_clamped) work = work + Work{.arith = 3, .comparisons = 3};
+  if (is_clamped) work += Work{.arith = 3, .comparisons = 3};
   return work;
 }
 
 const Activation* find_activation(std::string_view name) {
+  const std::string wanted = base::lower(name);
   const auto found = std::find_if(kActivations.begin(), kActivations.end(),
-                                  [&](const Activation& row) { return same_name(row.name, name); });
+                                  [&](const Activation& row) { return base::lower(row.name) == wanted; });
   return found == kActivations.end() ? nullptr : &*found;
 }
 
 Work activation_work(const OpContext& op, std::string_view name) {
-  if (name.empty() || same_name(name, "none") || same_name(name, "identity")) return {};
+  const std::string wanted = base::lower(name);
+  if (wanted.empty() || wanted == "none" || wanted == "identity") return {};
   if (const Activation* activation = find_activation(name)) return activation->work();
   op.unknown(cat("activation '", name, "' is not a known one"));
 }
