@@ -59,7 +59,7 @@ struct LinearSizes {
   Dim tokens, query_heads, key_heads, key_size, value_size;
 };
 
-// Of query [B, T, Hq·Dk], key [B, T, Hkv·Dk], value [B, T, Hkv·Dv].
+// Reads them from query [B, T, Hq·Dk], key [B, T, Hkv·Dk], value [B, T, Hkv·Dv].
 LinearSizes linear_sizes(const OpContext& op);
 
 // Counts the recurrence token by token; chunked engines do different work for the same result. Per token and key head:

@@ -63,13 +63,13 @@ OpCost cost_qlinear_concat(const OpContext& op) {
 
 // --- one operand: X, scale, zero point, scale and zero point of Y ---
 
+// A zero point cancels in softmax, but the definition still subtracts it.
 template <int Arith, int Special, int Comparisons>
 OpCost cost_qlinear_each(const OpContext& op) {
   return int8_cost(op) +
          (dequantize_from(op, 2) + Work{Arith, Special, Comparisons} + quantize_to(op, 4)) * op.elements(0);
 }
 
-// A zero point cancels in softmax, but the definition still subtracts it.
 void infer_qlinear_softmax(OpContext& op) {
   if (op.has_shape(0)) normal_axis(op, op.attribute("axis", -1), op.rank(0));
   op.set_output(0, op.input(0));

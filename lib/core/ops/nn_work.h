@@ -11,7 +11,7 @@
 namespace pagoda::inline core::ops {
 
 // Softmax per element: compare with the running maximum, subtract it, exp, add to the sum, divide.
-inline const Work softmax_work() { return {.arith = 4, .special = 1, .comparisons = 1}; }
+inline Work softmax_work() { return {.arith = 4, .special = 1, .comparisons = 1}; }
 
 // --- p-norms: (Σ |x|^p)^(1/p) ---
 
@@ -113,7 +113,7 @@ inline Work zero_point_work(const OpContext& op, int operand, int zero_point) {
 inline Work dynamic_quantize_work(const Dim& elements, const Dim& tensors) {
   return {.arith = 7 * elements + 9 * tensors, .comparisons = 5 * elements + 5 * tensors};
 }
-// Of A, scale, zero point, B, scale, zero point, scale and zero point of Y, and a bias: zero points are subtracted from
+// Inputs: A, scale, zero point, B, scale, zero point, scale and zero point of Y, bias. Zero points are subtracted from
 // both operands. The combined scale takes a multiplication and a division per element of B's scale. Outputs are scaled,
 // rounded, shifted by the zero point and clamped at both ends.
 OpCost qlinear_cost(const OpContext& op, const Dim& macs);
@@ -159,7 +159,7 @@ struct Activation {
 
   Work work() const { return {arith, special, comparisons}; }
 };
-// Null for a name that ONNX Runtime does not have; the case of letters does not matter.
+// The activation of this name in any case of letters; null if ONNX Runtime has none.
 const Activation* find_activation(std::string_view name);
 // One evaluation of the activation `name`, as fused into Conv, Gemm or MatMul. Ends the rule for a name that
 // ONNX Runtime does not have.

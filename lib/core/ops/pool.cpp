@@ -166,14 +166,13 @@ OpCost cost_roi_align(const OpContext& op) {
 
 // --- detection and image files: their output sizes depend on the data ---
 
-// The most boxes kept per class and image: the third input, 0 if it is absent; empty if it is unknown, or larger than
-// any number of boxes, which exporters write for "all".
+// The most boxes kept per class and image: the third input, 0 if it is absent. Empty if it is unknown or no limit, for
+// which exporters write the largest integer.
 std::optional<Dim> kept_per_class(const OpContext& op) {
   if (!op.has_input(2)) return Dim(0);
   const std::optional<Dim> kept = scalar_value(op, 2);
   if (!kept || !kept->is_constant()) return kept;
   if (*kept->value() < 0) return Dim(0);
-  // Exporters write the largest integer for "no limit".
   return *kept->value() >= (Int{1} << 31) - 1 ? std::nullopt : kept;
 }
 

@@ -19,7 +19,7 @@ Product product_of(OpContext& op, const Shape& left, const Shape& right);
 // Output elements × products per element.
 Dim product_macs(const OpContext& op, const Shape& left, const Shape& right);
 
-// As ShapeOf of shaped(), and its work: the product of inputs 0 and B.
+// The product of inputs 0 and B: its shape, for shaped(), and its work.
 template <int B>
 Shape product_shape(OpContext& op) {
   return product_of(op, op.shape(0), op.shape(B)).output();

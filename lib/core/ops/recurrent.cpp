@@ -60,7 +60,7 @@ void infer_recurrent(OpContext& op) {
 
 using ActivationWork = Work(const OpContext&, std::string_view name);
 
-// As activation_work(), of the names that ONNX has. α of Elu takes a multiplication where it is given.
+// As activation_work(), but ends the rule for a name that ONNX does not define. Elu multiplies by α if it is stated.
 Work onnx_activation_work(const OpContext& op, std::string_view name) {
   if (base::lower(name) == "affine") return {.arith = 2};  // α·x + β
   const Activation* activation = find_activation(name);
@@ -120,7 +120,7 @@ OpCost cost_gates(const OpContext& op, int gates, int summed) {
 
 // Per hidden element and step: a bias for each of the gates i, o, f, c; f thrice, g, h; C = f·C + i·c (3), H = o·h(C)
 // (1); peepholes a mul and an add for each of i, o, f. Coupled gates are f = 1 − i: one subtraction, no gate f.
-// `steps`: of one direction.
+// `steps` counts one direction.
 Work lstm_cells_work(const OpContext& op, const Dim& steps, const Dim& hidden, ActivationWork* work_of) {
   const bool coupled = op.flag("input_forget");
   const int gates = coupled ? 3 : 4;

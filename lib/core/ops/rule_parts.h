@@ -20,7 +20,7 @@ namespace pagoda::inline core::ops {
 // Output 0 has the type of input 0.
 inline void infer_same(OpContext& op) { op.set_output(0, op.input(0)); }
 
-// Sets the element type of an output, of unknown rank until its shape is inferred; it stays when the rule ends early.
+// Sets the element type of an output and leaves its rank unknown. The type stays if the rule ends early.
 inline void set_element(OpContext& op, int output, ElementType element) {
   op.set_output(output, TensorType{.element = element, .shape = std::nullopt});
 }
@@ -178,13 +178,13 @@ OpCost cost_each(const OpContext& op) {
   return op.streamed() + Work{Arith, Special, Comparisons} * op.output_elements(0);
 }
 
-// Steps that join the n elements of input 0 into the m of output 0: n − m, or 0 if there are no elements.
+// The operations that reduce n elements (input 0) to m (output 0): n − m, or 0 if n is 0.
 inline Dim joins(const OpContext& op) {
   const Dim elements = op.elements(0);
   return elements == Dim(0) ? elements : elements - op.output_elements(0);
 }
 
-// `count` under a condition, else 0.
+// `count` if the condition holds, else 0.
 inline Dim when(bool condition, const Dim& count) { return condition ? count : Dim(0); }
 
 inline OpCost int8_cost(const OpContext& op) { return in_precision(ElementType::Int8, op.streamed()); }
@@ -214,7 +214,7 @@ const T* attribute_if(const OpContext& op, std::string_view name) {
   return value == nullptr ? nullptr : std::get_if<T>(value);
 }
 
-// Entries of a list attribute, 0 where it is missing.
+// The number of entries of a list attribute; 0 if it is absent.
 inline std::size_t list_length(const OpContext& op, std::string_view name) {
   if (const auto* integers = attribute_if<std::vector<std::int64_t>>(op, name)) return integers->size();
   if (const auto* reals = attribute_if<std::vector<double>>(op, name)) return reals->size();
@@ -222,7 +222,7 @@ inline std::size_t list_length(const OpContext& op, std::string_view name) {
   return 0;
 }
 
-// A positive number given by an attribute, 1 where it is missing.
+// A positive integer attribute; 1 if it is absent.
 inline std::int64_t positive_or_one(const OpContext& op, std::string_view attribute) {
   const std::int64_t size = op.attribute(attribute, 1);
   if (size < 1) op.fail(cat(attribute, " is ", size));
@@ -244,15 +244,15 @@ std::optional<Dim> scalar_value(const OpContext& op, int i);
 std::optional<std::vector<Dim>> known_sizes(const OpContext& op, int i);
 // A boolean input of one element; empty when it is not known.
 std::optional<bool> flag_value(const OpContext& op, int i);
-// The single element of an input as a size; a fresh symbol named after `hint` where it is data.
+// The single element of an input as a size; a fresh symbol named after `hint` if the element is not known.
 Dim size_argument(OpContext& op, int i, std::string_view hint);
 
 // A positive integer attribute, below 2^31 so that sums and products of two stay within 64 bits.
 std::int64_t positive_attribute(const OpContext& op, std::string_view name);
-// size / parts; ends the rule where both are known and do not divide.
+// size / parts. Ends the rule if both are constants and `parts` does not divide `size`.
 Dim divided(const OpContext& op, const Dim& size, const Dim& parts, std::string_view what);
 
-// Size of input i along `axis` (negative: from the end); ends the rule where there is no such axis.
+// The size of input i along `axis`, which counts from the end if negative. Ends the rule for an axis outside the rank.
 const Dim& dim_of(const OpContext& op, int i, int axis);
 // Unifies the dim of input i at `axis` with `dim`, if the input is present and its rank is known.
 void expect_dim(OpContext& op, int i, int axis, const Dim& dim, std::string_view what);

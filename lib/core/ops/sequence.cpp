@@ -151,7 +151,7 @@ std::vector<Shape> equal_parts(const Shape& shape, std::size_t axis, const Dim& 
   return members;
 }
 
-// Sets the members of such a split. Without `keeps_axis`, parts of size 1 lose the axis.
+// Sets the members of a sequence that splits an axis in this way. Without `keeps_axis`, parts of size 1 lose the axis.
 void set_equal_parts(OpContext& op, const Shape& shape, std::size_t axis, const Dim& whole, const Dim& size,
                      bool keeps_axis = true) {
   const auto without_axis = [&](Shape& member) {
