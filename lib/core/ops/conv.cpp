@@ -114,11 +114,10 @@ Image conv_transposed(OpContext& op, int w, const std::optional<std::vector<Dim>
 }
 
 OpCost conv_cost(const OpContext& op) {
-  const Dim outputs = op.output_elements(0);
+  const int additions = (op.has_input(2) ? 1 : 0) + (op.has_input(3) ? 1 : 0);
+  const Work activation = activation_work(op, op.attribute("activation", ""));
   return op.streamed() +
-         Work{.arith = when(op.has_input(2), outputs) + when(op.has_input(3), outputs),
-              .macs = outputs * products_per_output(op, 1)} +
-         fused_activation_work(op);
+         (Work{.arith = additions, .macs = products_per_output(op, 1)} + activation) * op.output_elements(0);
 }
 
 OpCost qlinear_conv_cost(const OpContext& op) {
