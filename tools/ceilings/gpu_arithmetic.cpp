@@ -6,6 +6,7 @@
 #include "cuda/tcgen05_layout.h"
 #include "gpu_blobs.h"
 #include "gpu_run.h"
+#include "pagoda/core/precision.h"
 #include "run_checks.h"
 
 namespace pagoda::tools::ceilings {
@@ -22,7 +23,7 @@ struct VectorRow {
   Operand operand;
   std::vector<std::string_view> instructions;
   int count;     // of these per trip
-  double worth;  // FLOP or OP of one: two for an FMA, for each lane of half2; dp4a does eight
+  double worth;  // FLOP or OP of one: 2 for an FMA, twice as many for half2's two lanes, 8 for dp4a
   int others;    // most other instructions in the loop
 };
 const std::vector<VectorRow>& vector_rows() {
@@ -73,39 +74,37 @@ struct TensorRow {
   TensorPath path;     // Tcgen05: also its pairs
   const char* kernel;  // the rest of its name
   const char* precision;
-  int k;  // depth of a product: 32 bytes, but 48 of the long ones
   std::string_view instruction;
   const char* variant = "";  // for formats with block scales
   int blocks = 0;            // blocks with a scale in a product's depth
   int others = 0;            // most other instructions in the loop; 0: as of the path
 };
 constexpr TensorRow kTensor[] = {
-    {TensorPath::Wgmma, "f16", "float16", 16, "HGMMA"},
-    {TensorPath::Wgmma, "bf16", "bfloat16", 16, "HGMMA"},
-    {TensorPath::Wgmma, "tf32", "tf32", 8, "HGMMA"},
-    {TensorPath::Wgmma, "fp8", "float8", 32, "QGMMA"},
-    {TensorPath::Wgmma, "i8", "int8", 32, "IGMMA"},
+    {TensorPath::Wgmma, "f16", "float16", "HGMMA"},
+    {TensorPath::Wgmma, "bf16", "bfloat16", "HGMMA"},
+    {TensorPath::Wgmma, "tf32", "tf32", "HGMMA"},
+    {TensorPath::Wgmma, "fp8", "float8", "QGMMA"},
+    {TensorPath::Wgmma, "i8", "int8", "IGMMA"},
     // float16 accumulates in float32: data sheets list no separate rate for float16 accumulation.
-    {TensorPath::Tcgen05, "f16", "float16", 16, "UTCHMMA"},
-    {TensorPath::Tcgen05, "bf16", "bfloat16", 16, "UTCHMMA"},
-    {TensorPath::Tcgen05, "tf32", "tf32", 8, "UTCHMMA"},
-    {TensorPath::Tcgen05, "fp8", "float8", 32, "UTCQMMA"},
-    {TensorPath::Tcgen05, "i8", "int8", 32, "UTCIMMA"},
+    {TensorPath::Tcgen05, "f16", "float16", "UTCHMMA"},
+    {TensorPath::Tcgen05, "bf16", "bfloat16", "UTCHMMA"},
+    {TensorPath::Tcgen05, "tf32", "tf32", "UTCHMMA"},
+    {TensorPath::Tcgen05, "fp8", "float8", "UTCQMMA"},
+    {TensorPath::Tcgen05, "i8", "int8", "UTCIMMA"},
     // MX: one ue8m0 scale per 32 numbers. NV: one ue4m3 scale per 16.
-    {TensorPath::Tcgen05, "mxfp8", "float8", 32, "UTCQMMA", ".mx", 1},
-    {TensorPath::Tcgen05, "mxfp4", "float4", 64, "UTCOMMA", ".mx", 2},
-    {TensorPath::Tcgen05, "nvfp4", "float4", 64, "UTCOMMA", ".nv", 4},
+    {TensorPath::Tcgen05, "mxfp8", "float8", "UTCQMMA", ".mx", 1},
+    {TensorPath::Tcgen05, "mxfp4", "float4", "UTCOMMA", ".mx", 2},
+    {TensorPath::Tcgen05, "nvfp4", "float4", "UTCOMMA", ".nv", 4},
     // Depth 96, only on compute capability 10.3.
-    {TensorPath::Tcgen05Pair, "mxfp4_long", "float4", 96, "UTCOMMA", ".mx.long", tcgen05::kAlike},
-    {TensorPath::Tcgen05Pair, "nvfp4_long", "float4", 96, "UTCOMMA", ".nv.long", tcgen05::kAlike},
-    {TensorPath::Mma, "f16", "float16", 16, "HMMA"},
-    {TensorPath::Mma, "bf16", "bfloat16", 16, "HMMA"},
-    {TensorPath::Mma, "tf32", "tf32", 8, "HMMA"},
-    {TensorPath::Mma, "fp8", "float8", 32, "QMMA", "", 0, 68},
-    {TensorPath::Mma, "i8", "int8", 32, "IMMA"},
-    {TensorPath::Mma, "f64", "float64", 16, "DMMA"},
+    {TensorPath::Tcgen05Pair, "mxfp4_long", "float4", "UTCOMMA", ".mx.long", tcgen05::kAlike},
+    {TensorPath::Tcgen05Pair, "nvfp4_long", "float4", "UTCOMMA", ".nv.long", tcgen05::kAlike},
+    {TensorPath::Mma, "f16", "float16", "HMMA"},
+    {TensorPath::Mma, "bf16", "bfloat16", "HMMA"},
+    {TensorPath::Mma, "tf32", "tf32", "HMMA"},
+    {TensorPath::Mma, "fp8", "float8", "QMMA", "", 0, 68},
+    {TensorPath::Mma, "i8", "int8", "IMMA"},
+    {TensorPath::Mma, "f64", "float64", "DMMA"},
 };
-static_assert(16 * 16 == 8 * tcgen05::kDepthBytes && 96 * 4 == 8 * tcgen05::kLongDepthBytes);
 
 // A kernel for the tensor cores of a chip, with the size and number of its products.
 struct Products {
@@ -120,11 +119,13 @@ std::vector<Products> products_of(TensorPath which, const lab::GpuAttributes& gp
   std::vector<Products> result;
   for (const TensorRow& row : kTensor) {
     if (row.path != which && (row.path != TensorPath::Tcgen05 || which != TensorPath::Tcgen05Pair)) continue;
-    result.push_back({path, row, cat(path.kernels, row.kernel), path.m, path.n, row.k, path.steps});
+    const int depth_bytes = row.blocks == tcgen05::kAlike ? tcgen05::kLongDepthBytes : tcgen05::kDepthBytes;
+    const int k = 8 * depth_bytes / bits(precision(row.precision).value());
+    result.push_back({path, row, cat(path.kernels, row.kernel), path.m, path.n, k, path.steps});
     Products& p = result.back();
+    if (p.kernel == "mma_f64") p.k = 16, p.steps = 32;  // deeper; four tiles instead of eight
     // Turing's float16 and Ampere's float64 products are smaller.
     if (p.kernel == "mma_f16" && gpu.major == 7) p.k = 8;
-    if (p.kernel == "mma_f64") p.steps = 32;
     if (p.kernel == "mma_f64" && gpu.major == 8) p.m = 8, p.n = 8, p.k = 4;
   }
   return result;
