@@ -97,7 +97,7 @@ void check_modes(CeilingsDocument& document) {
 }
 
 // Compares credited work with hardware counters, kernel by kernel, in the reported configuration. The document's
-// ceilings are those of the experiments.
+// ceilings are those of the experiments, in their order.
 void add_counters(Gpu& gpu, int index, GpuCeilings& ceilings, std::vector<Experiment>& experiments,
                   CeilingsDocument& document) {
   GpuCounters counters(gpu, index);
@@ -249,9 +249,10 @@ int best_capability(int major, int minor) {
 
 bool audit_gpu(const Options& options, std::string& text) {
   bool fine = true;
+  const std::vector<SassClaim> claims = sass_claims();
   for (const GpuBlob& blob : gpu_blobs())
-    for (const SassClaim& claim : sass_claims()) {
-      if (!options.wants(std::string(claim.kernel))) continue;
+    for (const SassClaim& claim : claims) {
+      if (!options.wants(claim.kernel)) continue;
       const auto loop = hot_loop(blob.cubin, blob.capability, claim.kernel, claim.instructions);
       if (!loop) continue;
       const std::string wrong = objection(blob.cubin, claim, blob.capability);

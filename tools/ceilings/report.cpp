@@ -100,17 +100,6 @@ std::string beside(const Options& options, const char* what) {
   return path + what;
 }
 
-// The exit code of --strict.
-int verdict(const documents::CeilingsDocument& document) {
-  int code = kDone;
-  for (const documents::Ceiling& c : document.ceilings) {
-    if (c.status == documents::CeilingStatus::Impossible || c.status == documents::CeilingStatus::WrongResult)
-      return kImpossible;
-    if (c.value && !c.converged) code = kImpossible;
-  }
-  return code;
-}
-
 // True if a ceiling is in both files with the same mode: quick runs measure bursts, others sustained rates.
 bool any_shared(const documents::CeilingsDocument& now, const documents::CeilingsDocument& baseline) {
   for (const documents::Ceiling& a : now.ceilings)
@@ -247,7 +236,8 @@ int publish(const Options& options, const std::optional<documents::CeilingsDocum
       if (change.worse && code == kDone) code = kPartial;
     }
   }
-  if (options.strict && code == kDone) code = verdict(document);
+  const auto is_unsure = [](const Ceiling& c) { return c.value && !c.converged; };
+  if (options.strict && code == kDone && std::ranges::any_of(document.ceilings, is_unsure)) code = kImpossible;
   return code;
 }
 
