@@ -47,7 +47,7 @@ struct Chip {
 constexpr Chip kChips[] = {{"", "Fake Hopper", 9, 0, 0},
                            {"blackwell", "Fake Blackwell", 10, 0, 32768},
                            {"ultra", "Fake Ultra", 10, 3, 49152},
-                           {"next", "Fake Next", 99, 0, 0}};  // of no machine code, newer than any PTX
+                           {"next", "Fake Next", 99, 0, 0}};  // newer than all machine code and PTX
 const Chip& chip() {
   const char* wanted = std::getenv("FAKE_CUDA_CHIP");
   for (const Chip& c : kChips)

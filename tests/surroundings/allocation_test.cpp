@@ -34,7 +34,7 @@ void release(void* memory) noexcept {
 
 void* operator new(std::size_t bytes) { return allocate(bytes, 1); }
 void* operator new[](std::size_t bytes) { return allocate(bytes, 1); }
-// std::stable_sort asks for its buffer this way, and does without where there is none.
+// std::stable_sort allocates its buffer with this operator, and sorts in place if it returns null.
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   try {
     return allocate(bytes, 1);
@@ -93,7 +93,7 @@ TEST_CASE("an allocation that fails is an exception, and nothing is lost") {
     for (std::int64_t at = 0; at < all; at += at < kEach ? 1 : std::max<std::int64_t>(1, all / kSome)) {
       const Ending ending = ending_of(output, expected, at);
       CAPTURE(at);
-      // Sorting does without the memory that it would like to have.
+      // A sort whose buffer was not allocated gives the expected output.
       REQUIRE((ending.is_exception || ending.is_same));
       REQUIRE(ending.left == 0);
     }

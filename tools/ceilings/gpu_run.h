@@ -29,7 +29,7 @@ inline base::Settings grid_config(unsigned blocks_per_sm, unsigned threads) {
   return {{"blocks_per_sm", std::int64_t{blocks_per_sm}}, {"threads", std::int64_t{threads}}};
 }
 
-// Of a precision: the unit of its rates, and the format in which its products are summed.
+// The unit of a precision's rates, and the format in which its products are summed.
 constexpr const char* unit_of(std::string_view precision) { return precision.starts_with("int") ? "OP/s" : "FLOP/s"; }
 constexpr const char* accumulator_of(std::string_view precision) {
   return precision.starts_with("int") ? "int32" : precision == "float64" ? "float64" : "float32";
@@ -139,7 +139,7 @@ class GpuCeilings {
   // its seconds. `work` of a trip is that of all `blocks`.
   Candidate paced(const std::string& kernel, base::Settings config, unsigned at_first, double work, unsigned blocks,
                   std::function<double(unsigned trips)> run);
-  // The same of a kernel whose arguments are trips, `operands`, words_ and clocks_. `work` of a trip is that of a
+  // The same for a kernel with the arguments trips, `operands`, words_ and clocks_. `work` of a trip is that of one
   // block.
   Candidate looped(const std::string& kernel, unsigned blocks_per_sm, const Gpu::Launch& launch, double work,
                    const Arguments& operands);

@@ -63,7 +63,7 @@ struct CpuMachine {
 };
 CpuMachine read_machine();
 
-// When the kernel gives memory in pages of 2 MiB, which affects rates: "madvise"; empty: unknown.
+// The kernel's policy for pages of 2 MiB, which affects rates: "madvise"; empty: unknown.
 std::string huge_pages(const std::string& root = "");
 
 // Other users of the machine: hundredths of a second that the hypervisor stole from one CPU, and the load average.

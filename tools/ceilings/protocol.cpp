@@ -31,7 +31,7 @@ std::vector<Sample> undisturbed(const std::vector<Sample>& samples) {
   return clean;
 }
 
-// Fewer undisturbed samples do not represent all: then all count.
+// With fewer undisturbed samples than this, all samples count.
 constexpr std::size_t kFewestUndisturbed = 6;
 
 std::uint32_t all_disturbances(const std::vector<Sample>& samples) {

@@ -30,8 +30,8 @@ class NvmlLibrary {
   Function symbol(const char* name) const {
     return library_.symbol<Function>(name);
   }
-  // Calls the function of this name; empty if it is missing or fails. A null device: a query about the whole machine,
-  // which has no numbers.
+  // Calls the function of this name; empty if it is missing or fails. A null device stands for the whole machine,
+  // about which only texts can be asked.
   std::string text(const char* name, Device device) const;
   template <typename Number = unsigned, typename... Arguments>
   std::optional<Number> number(const char* name, Device device, Arguments... arguments) const {

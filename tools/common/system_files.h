@@ -40,11 +40,11 @@ class SystemFiles {
 
 // The value of a line "Name:  value" or "name value"; empty if no line begins with the name.
 std::optional<std::string> field(std::string_view text, std::string_view name);
-double steady_seconds();       // of the steady clock
+double steady_seconds();       // the time of the steady clock
 std::string kernel_version();  // "Linux 6.1.0"; empty: unknown
 // The CPUs that this process may run on.
 std::vector<int> allowed_cpus();
-// Lets the calling thread run on `cpu` alone; where that is not allowed, it stays where it is.
+// Pins the calling thread to `cpu`; changes nothing if that is not allowed.
 void pin_to_cpu(int cpu);
 std::vector<std::string> words(std::string_view text);
 // "0-3,8" → 0 1 2 3 8.

@@ -32,8 +32,8 @@ std::string lines(std::string_view message) {
 
 std::vector<std::string_view> command_words;  // of this process, without the program's name
 
-// Whether the command names a file twice, so that what it is to write is also what it reads. A word may be an option
-// with its value, or a list.
+// True if the command names a file twice: the file that it writes is also read. A word may be an option with its value,
+// or a list.
 bool is_named_twice(const base::FileState& file) {
   int times = 0;
   const auto names_it = [&](std::string_view word) {

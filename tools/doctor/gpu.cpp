@@ -43,7 +43,7 @@ void ask_each(const GpuMachine& on, Finding& finding, const Ask& ask) {
 
 std::string on_off(unsigned value) { return value != 0 ? "on" : "off"; }
 
-// Adds whether a mode is on at each GPU; `query` returns the current and the pending mode. True if it is on at one.
+// Lists each GPU's mode; `query` returns the current and the pending one. True if the mode is on at any GPU.
 bool ask_mode(const GpuMachine& on, Finding& finding, const char* query) {
   bool is_on = false;
   ask_each(on, finding, [&](Nvml::Device device) {

@@ -17,7 +17,7 @@ struct CoreRow {
 
 // clang-format off
 constexpr std::array<CoreRow, 22> kCoreRows = {{
-    // vendor         family  models        core              width fma add beside  loads   stores  dots amx
+    // vendor         family  models         core              width fma add beside  loads   stores  dots amx
     {"ARM",                8, 0xd0c, 0xd0c, {"Neoverse N1",      128, 2, 2, false,  2, 128, 1, 128, 2, false}},
     {"ARM",                8, 0xd40, 0xd40, {"Neoverse V1",      128, 4, 4, false,  3, 128, 2, 128, 4, false}},
     {"ARM",                8, 0xd49, 0xd49, {"Neoverse N2",      128, 2, 2, false,  3, 128, 2, 128, 2, false}},
