@@ -130,24 +130,25 @@ std::optional<CodeAudit> hot_loop(std::span<const unsigned char> cubin, int capa
 }
 
 std::vector<SassClaim> sass_claims() {
+  const SassClaim memory[] = {
+      {"hbm_read", {"LDG"}, 4, 40},
+      {"hbm_read_bulk", {"LDS", "UBLKCP"}, 5, 90},
+      {"hbm_write", {"STG"}, 4, 60},
+      {"hbm_copy", {"LDG", "STG"}, 8, 60},
+      {"hbm_scale", {"LDG", "STG"}, 8, 90},
+      {"hbm_add", {"LDG", "STG"}, 12, 90},
+      {"hbm_triad", {"LDG", "STG"}, 12, 90},
+      // Unrolled by four steps of 16 words, plus up to three remaining steps.
+      {"intensity", {"FFMA"}, 112, 64},
+      {"l2_read", {"LDG"}, 8, 90},
+      {"l2_write", {"STG"}, 8, 110},
+      {"l1_read", {"LDG"}, 8, 40},
+      {"shared_read", {"LDS"}, 8, 40},
+      {"shared_write", {"STS"}, 8, 40},
+      {"atomics", {"RED"}, 8, 20},
+  };
   std::vector<SassClaim> claims = arithmetic_claims();
-  claims.insert(claims.end(), {
-                                  {"hbm_read", {"LDG"}, 4, 40},
-                                  {"hbm_read_bulk", {"LDS", "UBLKCP"}, 5, 90},
-                                  {"hbm_write", {"STG"}, 4, 60},
-                                  {"hbm_copy", {"LDG", "STG"}, 8, 60},
-                                  {"hbm_scale", {"LDG", "STG"}, 8, 90},
-                                  {"hbm_add", {"LDG", "STG"}, 12, 90},
-                                  {"hbm_triad", {"LDG", "STG"}, 12, 90},
-                                  // Unrolled by four steps of 16 words, plus up to three remaining steps.
-                                  {"intensity", {"FFMA"}, 112, 64},
-                                  {"l2_read", {"LDG"}, 8, 90},
-                                  {"l2_write", {"STG"}, 8, 110},
-                                  {"l1_read", {"LDG"}, 8, 40},
-                                  {"shared_read", {"LDS"}, 8, 40},
-                                  {"shared_write", {"STS"}, 8, 40},
-                                  {"atomics", {"RED"}, 8, 20},
-                              });
+  claims.insert(claims.end(), std::begin(memory), std::end(memory));
   return claims;
 }
 
