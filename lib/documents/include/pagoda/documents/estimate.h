@@ -47,27 +47,39 @@ namespace pagoda::documents {
 using base::Name;
 
 // A count, or empty where it is not known: a std::optional<Int> in half its size, since documents hold millions of
-// them.
+// them. It knows whether it is only a lower bound, because a size that the data decide was taken as 1: people then read
+// "≥ 5".
 class Count {
  public:
   constexpr Count() = default;
   constexpr Count(std::nullopt_t) {}
   template <typename Integer>
-  requires(std::integral<Integer> || std::same_as<Integer, Int>) constexpr Count(Integer value) : value_(value) {}
-  constexpr Count(const std::optional<Int>& value) : value_(value.value_or(kUnknown)) {}
-  constexpr operator std::optional<Int>() const { return has_value() ? std::optional(value_) : std::nullopt; }
+  requires(std::integral<Integer> || std::same_as<Integer, Int>) constexpr Count(Integer value)
+      : code_(code_of(value)) {}
+  constexpr Count(const std::optional<Int>& value) : code_(value ? code_of(*value) : kUnknown) {}
+  constexpr operator std::optional<Int>() const { return has_value() ? std::optional(**this) : std::nullopt; }
 
-  constexpr bool has_value() const { return value_ != kUnknown; }
+  constexpr bool has_value() const { return code_ != kUnknown; }
   constexpr explicit operator bool() const { return has_value(); }
-  constexpr Int operator*() const { return value_; }
-  constexpr Int value_or(Int otherwise) const { return has_value() ? value_ : otherwise; }
+  constexpr Int operator*() const { return code_ >> 1; }
+  constexpr Int value_or(Int otherwise) const { return has_value() ? **this : otherwise; }
+  // Whether the value is only a lower bound.
+  constexpr bool is_at_least() const { return has_value() && (code_ & 1) != 0; }
+  // The same value as a lower bound.
+  constexpr Count at_least() const {
+    Count bound = *this;
+    if (has_value()) bound.code_ |= 1;
+    return bound;
+  }
   friend constexpr bool operator==(const Count&, const Count&) = default;
   friend constexpr auto operator<=>(const Count&, const Count&) = default;  // empty before all numbers
 
  private:
-  static constexpr Int kUnknown = -(Int{1} << 126) * 2;  // the least Int, which no count reaches
+  static constexpr Int kLimit = Int{1} << 126;  // counts beyond it are not known
+  static constexpr Int kUnknown = -kLimit * 2;
+  static constexpr Int code_of(Int value) { return value > -kLimit && value < kLimit ? value * 2 : kUnknown; }
 
-  Int value_ = kUnknown;
+  Int code_ = kUnknown;  // twice the value, + 1 if it is a lower bound
 };
 
 void write_json(base::JsonWriter& json, const Count& count);  // null where it is not known
@@ -276,9 +288,11 @@ struct EstimateHandover {
 // The lower bound on the time on a device. Files state neither `missing` nor `assumed`.
 struct EstimateRoofline : Roofline {
   std::string device, device_name, power_mode;
-  bool measured = false;               // read from a ceilings file
-  std::optional<Precision> precision;  // requested in place of the model's float types
-  TrafficModel traffic = TrafficModel::Unfused;
+  bool measured = false;                         // read from a ceilings file
+  std::optional<Precision> precision;            // requested in place of the model's float types
+  TrafficModel traffic = TrafficModel::Unfused;  // that of `totals`, `rows` and `groups`
+  // The bounds for engines that fuse, and for those that fuse nothing, whatever `traffic` is. Empty: not known.
+  std::optional<double> fused_seconds, unfused_seconds;
   Count items;  // per run: the batch size, or tokens in a phase; empty: not set
   std::optional<double> launch_overhead_seconds;
   bool launch_is_assumed = false;  // no published or measured value for this device
@@ -444,6 +458,9 @@ struct EstimateDocument {
   std::string tool;
   EstimateModel model;
   std::map<std::string, std::optional<std::int64_t>> bindings;  // by dim of the inputs; empty: the dim is free
+  // Dims without a value, other than the batch and those that the phase sets. If there are any, counts hold at 1, and
+  // times, fits and largest sizes are not known.
+  std::vector<std::string> unset;
   std::map<std::string, std::string> renamed;  // names that are not identifiers → their symbols in formulas
   Convention count = Convention::Flops;
   std::optional<Precision> precision;  // requested in place of the model's own, for all floats
