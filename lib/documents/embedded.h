@@ -13,6 +13,7 @@ namespace pagoda::documents {
 std::span<const base::EmbeddedFile> device_files();       // data/devices
 std::span<const base::EmbeddedFile> calibration_files();  // data/calibration and its folders
 std::span<const base::EmbeddedFile> metric_files();       // data/metrics
+std::span<const base::EmbeddedFile> provider_files();     // data/providers
 
 std::string_view id_of(const base::EmbeddedFile& file);  // the file name without its extension
 std::vector<std::string> ids_of(std::span<const base::EmbeddedFile> files);

@@ -1,0 +1,126 @@
+// Where ONNX Runtime puts the nodes of a model: on an execution provider or, where that refuses them, on the CPU.
+//
+//   Provider cuda = documents::find_provider("cuda");
+//   GraphPlacement placed = place(model, analyze(model), cuda, PlacementForm::Plain);
+//   placed.nodes[4].on;      // PlacedOn::Cpu
+//   placed.nodes[4].reason;  // "no kernel: float64"
+//
+// A provider of kernels refuses a node, in this order,
+//   1. if no kernel fits: a kernel states its operator, a range of operator versions and the types of each constraint.
+//      A range with an end fits every version in it. A range without an end fits only the version that it begins with,
+//      so a new opset that revises an operator has no kernel until the runtime registers one.
+//   2. if a condition of the provider holds for the node (ProviderCondition).
+//   3. if the node only computes with tensors in host memory: sizes, and what follows from them. The runtime walks from
+//      the readers of such tensors, in topological order. It moves a node to the CPU if each input is in host memory and
+//      not wanted there by the kernel, a stored tensor of few elements, or an input of the model, and none is a float of
+//      16 bits or fewer. Its outputs are then in host memory, too.
+// Source: onnxruntime/core/framework/{kernel_registry,fallback_cpu_capability}.cc and
+// onnxruntime/core/providers/cuda/cuda_execution_provider.cc, release 1.31; compared with the runtime's own answers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pagoda/core/analysis.h"
+#include "pagoda/core/model.h"
+
+#pragma GCC visibility push(default)
+namespace pagoda::inline core {
+
+// Bit e: tensors of ElementType e; bit 32 + e: sequences of them.
+using TypeSet = std::uint64_t;
+
+// A version of an operator, with the type constraint of each operand; the last one holds for all further operands.
+struct OperatorVersion {
+  std::int64_t since = 1;
+  std::vector<std::string> inputs, outputs;
+};
+
+struct ProviderKernel {
+  struct Types {
+    std::string constraint;  // as the operator names it: "T"
+    TypeSet types = 0;
+  };
+  std::int64_t first = 1;
+  std::optional<std::int64_t> last;  // empty: no end
+  std::vector<Types> types;
+};
+
+struct ProviderOperator {
+  std::vector<OperatorVersion> versions;  // sorted
+  std::vector<ProviderKernel> kernels;    // empty: the provider has none
+  std::vector<std::int32_t> host_inputs, host_outputs;  // operands that a kernel keeps in host memory
+};
+
+// What a condition asks of an attribute or an input.
+enum class PlacementTest : std::uint8_t {
+  Present,
+  Absent,
+  In,           // the attribute is one of the values
+  NotIn,        // it is there, or has a default, and is none of them
+  NotRepeated,  // a list of texts that differs from the values, repeated; upper and lower case are the same
+  Uneven,       // a list whose two halves differ: begins and ends of padding
+  Constant,     // the input is stored, or computed from stored tensors
+  Computed,     // it is there, and not constant
+};
+
+struct ProviderCondition {
+  struct Part {
+    PlacementTest test = PlacementTest::Present;
+    std::string attribute;              // empty: of the input
+    std::int32_t input = 0;
+    std::vector<std::string> values;
+    std::optional<std::string> otherwise;  // the attribute's value where the node states none
+  };
+  std::vector<std::string> operators;  // "LSTM", "com.microsoft.Gelu"
+  std::vector<Part> when;              // all hold
+  std::string reason;                  // why the provider then refuses the node
+};
+
+struct Provider {
+  std::string id, name, version, source;
+  bool is_judged = false;  // its rules were compared with answers of the runtime
+  std::map<std::string, ProviderOperator, std::less<>> operators;  // "Add", "com.microsoft.Gelu"
+  std::vector<ProviderCondition> conditions;
+  bool passes_unsupported = false;  // the walk of step 3 goes on behind nodes without a kernel
+};
+
+enum class PlacedOn : std::uint8_t {
+  Provider,
+  Cpu,
+  Folded,   // gone before the provider is asked: constant, without effect, or a duplicate
+  Fused,    // part of another node
+  Unknown,  // nothing decides it
+};
+std::string_view to_string(PlacedOn on);  // "provider", "cpu", "folded", "fused", "unknown"
+
+enum class PlacementForm : std::uint8_t {
+  Plain,    // the nodes of the file
+  Default,  // after the runtime's first level of optimisation
+};
+
+struct PlacedNode {
+  PlacedOn on = PlacedOn::Unknown;
+  std::int32_t part = -1;  // of connected nodes on the provider that no path through the CPU separates; -1: none
+  std::string reason;      // why it is not on the provider
+};
+
+struct PlacedCopy {
+  ValueId value = kAbsent;
+  bool is_to_host = false;
+};
+
+struct GraphPlacement {
+  std::vector<PlacedNode> nodes;    // by node of the main graph
+  std::vector<PlacedCopy> copies;   // one for each tensor and direction; inputs and outputs of the model are not listed
+  std::int32_t parts = 0;
+};
+
+// Throws nothing: a node whose types are not known is Unknown.
+GraphPlacement place(const Model& model, const Analysis& analysis, const Provider& provider, PlacementForm form);
+
+}  // namespace pagoda::inline core
+#pragma GCC visibility pop

@@ -1,0 +1,327 @@
+#include "pagoda/core/placement.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <numeric>
+#include <set>
+
+#include "pagoda/base/cat.h"
+#include "pagoda/base/enum_names.h"
+#include "predict/ort_graph.h"
+
+namespace pagoda::inline core {
+namespace {
+
+constexpr Int kSmallWeight = 100;  // elements of a stored tensor that host code may read (IsSmallInitializer)
+
+std::string qualified_name(const Node& node) {
+  const std::string_view domain = plain_domain(node.domain);
+  return domain.empty() ? std::string(node.op_type) : cat(domain, ".", node.op_type);
+}
+
+bool is_sequence(const TensorType& type) { return type.container == Container::Sequence; }
+
+// 0 where the type is not known, or is of a kind that no kernel takes.
+TypeSet set_of(const TensorType& type) {
+  if (type.element == ElementType::Undefined) return 0;
+  const auto bit = static_cast<unsigned>(type.element);
+  if (type.container == Container::Tensor) return TypeSet{1} << bit;
+  return is_sequence(type) ? TypeSet{1} << (32 + bit) : 0;
+}
+
+bool is_narrow_float(ElementType type) { return is_float(type) && bits(type) <= 16; }
+
+// The elements of an attribute as text, one for a number or a text.
+std::vector<std::string> texts_of(const Attribute& attribute) {
+  std::vector<std::string> texts;
+  if (const auto* number = std::get_if<std::int64_t>(&attribute.value)) texts.push_back(std::to_string(*number));
+  if (const auto* text = std::get_if<std::string>(&attribute.value)) texts.push_back(*text);
+  if (const auto* list = std::get_if<std::vector<std::string>>(&attribute.value)) texts = *list;
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&attribute.value))
+    for (const std::int64_t each : *list) texts.push_back(std::to_string(each));
+  return texts;
+}
+
+bool is_same_text(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+class Placer {
+ public:
+  Placer(const Model& model, const Analysis& analysis, const Provider& provider)
+      : model_(model),
+        analysis_(analysis),
+        graph_(model.main()),
+        provider_(provider),
+        links_(graph_, analysis),
+        loading_(model, links_),
+        kernels_(graph_.nodes.size(), nullptr) {}
+
+  GraphPlacement plain() {
+    result_.nodes.resize(graph_.nodes.size());
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) ask(n);
+    move_shape_arithmetic();
+    number_parts();
+    list_copies();
+    return std::move(result_);
+  }
+
+ private:
+  const TensorType& type(ValueId value) const { return analysis_.types[index(value)]; }
+  PlacedNode& placed(std::int32_t node) { return result_.nodes[index(node)]; }
+  bool is_on(std::int32_t node, PlacedOn on) const { return result_.nodes[index(node)].on == on; }
+  bool is_constant(ValueId value) const { return value != kAbsent && loading_.constants()[index(value)]; }
+  bool is_model_input(ValueId value) const { return graph_.value(value).is_input && !graph_.is_stored(value); }
+
+  static bool contains(const std::vector<std::int32_t>& operands, std::size_t i) {
+    return std::ranges::find(operands, static_cast<std::int32_t>(i)) != operands.end();
+  }
+  bool is_host_output(std::int32_t node, std::size_t i) const {
+    const ProviderOperator* known = kernels_[index(node)];
+    return known != nullptr && contains(known->host_outputs, i);
+  }
+  bool is_host_input(std::int32_t node, std::size_t i) const {
+    const ProviderOperator* known = kernels_[index(node)];
+    return known != nullptr && contains(known->host_inputs, i);
+  }
+
+  // The version of the operator that the model's imports select.
+  const OperatorVersion* version_of(const ProviderOperator& known, const Node& node) const {
+    const std::int64_t imported = model_.opset(plain_domain(node.domain));
+    const OperatorVersion* found = nullptr;
+    for (const OperatorVersion& each : known.versions)
+      if (each.since <= imported) found = &each;
+    return found;
+  }
+
+  static bool fits_version(const ProviderKernel& kernel, std::int64_t version) {
+    return kernel.first == version || (kernel.last && kernel.first <= version && version <= *kernel.last);
+  }
+
+  // The first operand whose type the kernel does not take; kAbsent if all fit.
+  ValueId misfit(const ProviderKernel& kernel, const OperatorVersion& version, const Node& node) const {
+    for (const ProviderKernel::Types& each : kernel.types)
+      for (const auto& [constraints, values] : {std::pair(&version.inputs, &node.inputs), {&version.outputs, &node.outputs}})
+        for (std::size_t i = 0; i < values->size() && !constraints->empty(); ++i) {
+          const ValueId value = (*values)[i];
+          if (value == kAbsent || (*constraints)[std::min(i, constraints->size() - 1)] != each.constraint) continue;
+          if ((set_of(type(value)) & each.types) == 0) return value;
+        }
+    return kAbsent;
+  }
+
+  // Why no kernel fits; empty if one does.
+  std::string no_kernel(const Node& node, const ProviderOperator* known) const {
+    if (known == nullptr || known->kernels.empty()) return "no kernel: operator";
+    const OperatorVersion* version = version_of(*known, node);
+    if (version == nullptr) return "no kernel: opset";
+    bool is_version_known = false;
+    ValueId wrong = kAbsent;
+    for (const ProviderKernel& kernel : known->kernels) {
+      if (!fits_version(kernel, version->since)) continue;
+      is_version_known = true;
+      const ValueId value = misfit(kernel, *version, node);
+      if (value == kAbsent) return "";
+      if (wrong == kAbsent) wrong = value;
+    }
+    if (!is_version_known) return cat("no kernel: opset ", version->since);
+    return cat("no kernel: ", to_string(type(wrong).element));
+  }
+
+  bool holds(const ProviderCondition::Part& part, const Node& node) const {
+    if (part.attribute.empty()) {
+      const ValueId value = node.input(static_cast<std::size_t>(part.input));
+      switch (part.test) {
+        case PlacementTest::Present:
+          return value != kAbsent;
+        case PlacementTest::Absent:
+          return value == kAbsent;
+        case PlacementTest::Constant:
+          return is_constant(value);
+        default:
+          return value != kAbsent && !is_constant(value);
+      }
+    }
+    const Attribute* attribute = node.attribute(part.attribute);
+    if (part.test == PlacementTest::Present) return attribute != nullptr;
+    if (part.test == PlacementTest::Absent) return attribute == nullptr;
+    std::vector<std::string> texts;
+    if (attribute != nullptr)
+      texts = texts_of(*attribute);
+    else if (part.otherwise)
+      texts = {*part.otherwise};
+    else
+      return false;
+    const auto is_value = [&](const std::string& text) { return std::ranges::find(part.values, text) != part.values.end(); };
+    switch (part.test) {
+      case PlacementTest::In:
+        return std::ranges::any_of(texts, is_value);
+      case PlacementTest::NotIn:
+        return !std::ranges::all_of(texts, is_value);
+      case PlacementTest::NotRepeated:
+        for (std::size_t i = 0; i < texts.size(); ++i)
+          if (!is_same_text(texts[i], part.values[i % part.values.size()])) return true;
+        return false;
+      case PlacementTest::Uneven:
+        return !std::equal(texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(texts.size() / 2),
+                           texts.begin() + static_cast<std::ptrdiff_t>(texts.size() / 2));
+      default:
+        return false;
+    }
+  }
+
+  // Steps 1 and 2 for one node.
+  void ask(std::size_t n) {
+    const Node& node = graph_.nodes[n];
+    PlacedNode& row = result_.nodes[n];
+    if (node.op_type == "Constant" && plain_domain(node.domain).empty()) {
+      row.on = PlacedOn::Folded;
+      return;
+    }
+    const std::string name = qualified_name(node);
+    const auto found = provider_.operators.find(name);
+    const ProviderOperator* known = found == provider_.operators.end() ? nullptr : &found->second;
+    row.reason = no_kernel(node, known);
+    for (const ProviderCondition& condition : provider_.conditions) {
+      if (!row.reason.empty()) break;
+      if (std::ranges::find(condition.operators, name) != condition.operators.end() &&
+          std::ranges::all_of(condition.when, [&](const auto& part) { return holds(part, node); }))
+        row.reason = condition.reason;
+    }
+    row.on = row.reason.empty() ? PlacedOn::Provider : PlacedOn::Cpu;
+    if (row.reason.empty()) kernels_[n] = known;
+  }
+
+  // Step 3.
+  void move_shape_arithmetic() {
+    std::set<std::int32_t> candidates;  // file order is topological
+    std::vector<bool> is_host(graph_.values.size(), false), is_visited(graph_.nodes.size(), false);
+    const auto hold = [&](ValueId value) {
+      if (value == kAbsent) return;
+      is_host[index(value)] = true;
+      for (const std::int32_t reader : links_.readers(value)) candidates.insert(reader);
+    };
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
+      for (std::size_t i = 0; i < graph_.nodes[n].outputs.size(); ++i)
+        if (is_on(static_cast<std::int32_t>(n), PlacedOn::Provider) && is_host_output(static_cast<std::int32_t>(n), i))
+          hold(graph_.nodes[n].outputs[i]);
+    while (!candidates.empty()) {
+      const std::int32_t n = *candidates.begin();
+      candidates.erase(candidates.begin());
+      if (is_visited[index(n)]) continue;
+      is_visited[index(n)] = true;
+      const Node& node = graph_.node(n);
+      if (is_on(n, PlacedOn::Cpu)) {
+        if (provider_.passes_unsupported)
+          for (const ValueId output : node.outputs) hold(output);
+        continue;
+      }
+      if (!is_on(n, PlacedOn::Provider) || !is_host_work(n, is_host)) continue;
+      placed(n).on = PlacedOn::Cpu;
+      placed(n).reason = "shape arithmetic";
+      for (const ValueId output : node.outputs) hold(output);
+    }
+  }
+
+  bool is_host_work(std::int32_t n, const std::vector<bool>& is_host) const {
+    const Node& node = graph_.node(n);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId input = node.inputs[i];
+      if (input == kAbsent) continue;
+      if (is_narrow_float(type(input).element)) return false;
+      if (graph_.is_stored(input) ? is_small(input) : is_model_input(input)) continue;
+      if (!is_host[index(input)] || is_host_input(n, i)) return false;
+    }
+    return true;
+  }
+
+  // Of a stored tensor, or of a Constant node, which the runtime stores when it loads the model.
+  bool is_small(ValueId value) const {
+    const Shape* shape = links_.shape(value);
+    return shape != nullptr && element_count(*shape).value().value_or(kSmallWeight + 1) <= kSmallWeight;
+  }
+
+  // Nodes that depend on no input go with their readers.
+  bool is_free(std::int32_t n) const {
+    return std::ranges::all_of(graph_.node(n).outputs, [&](ValueId value) { return value == kAbsent || is_constant(value); });
+  }
+
+  // Odd phases are on the provider, even ones on the CPU: a path through the CPU raises the phase by two.
+  void number_parts() {
+    const std::size_t count = graph_.nodes.size();
+    std::vector<std::int32_t> phase(count, 0), parent(count);
+    std::iota(parent.begin(), parent.end(), 0);
+    const auto root = [&](std::int32_t n) {
+      while (parent[index(n)] != n) n = parent[index(n)] = parent[index(parent[index(n)])];
+      return n;
+    };
+    for (std::int32_t n = 0; n < static_cast<std::int32_t>(count); ++n) {
+      const bool is_on_provider = is_on(n, PlacedOn::Provider);
+      for (const ValueId input : graph_.node(n).inputs)
+        if (const std::int32_t before = links_.writer(input); before >= 0 && !is_free(before))
+          phase[index(n)] = std::max(phase[index(n)], phase[index(before)]);
+      if ((phase[index(n)] % 2 != 0) != is_on_provider) ++phase[index(n)];
+      for (const ValueId input : graph_.node(n).inputs)
+        if (const std::int32_t before = links_.writer(input);
+            before >= 0 && is_on_provider && is_on(before, PlacedOn::Provider) &&
+            (is_free(before) || phase[index(before)] == phase[index(n)]))
+          parent[index(root(n))] = root(before);
+    }
+    std::map<std::int32_t, std::int32_t> numbers;
+    for (std::int32_t n = 0; n < static_cast<std::int32_t>(count); ++n)
+      if (is_on(n, PlacedOn::Provider)) {
+        const auto number = static_cast<std::int32_t>(numbers.size());
+        placed(n).part = numbers.emplace(root(n), number).first->second;
+      }
+    result_.parts = static_cast<std::int32_t>(numbers.size());
+  }
+
+  // One copy for each tensor and direction in which it is wanted.
+  void list_copies() {
+    for (ValueId value = 0; value < static_cast<ValueId>(graph_.values.size()); ++value) {
+      if (graph_.is_stored(value)) continue;  // stored on both sides
+      const std::int32_t writer = links_.writer(value);
+      if (writer >= 0 && is_on(writer, PlacedOn::Folded)) continue;
+      bool is_on_provider = false, is_wanted_on_host = false, is_wanted_on_provider = false;
+      if (writer >= 0) {
+        const auto& outputs = graph_.node(writer).outputs;
+        const auto place = static_cast<std::size_t>(std::ranges::find(outputs, value) - outputs.begin());
+        is_on_provider = is_on(writer, PlacedOn::Provider) && !is_host_output(writer, place);
+      }
+      for (const std::int32_t reader : links_.readers(value)) {
+        const auto& inputs = graph_.node(reader).inputs;
+        for (std::size_t i = 0; i < inputs.size(); ++i)
+          if (inputs[i] == value)
+            (is_on(reader, PlacedOn::Provider) && !is_host_input(reader, i) ? is_wanted_on_provider : is_wanted_on_host) = true;
+      }
+      if (writer < 0) {  // an input of the model: fed where its readers are, unless both sides read it
+        if (is_wanted_on_host && is_wanted_on_provider) result_.copies.push_back({value, false});
+      } else if (is_on_provider ? is_wanted_on_host : is_wanted_on_provider) {
+        result_.copies.push_back({value, is_on_provider});
+      }
+    }
+  }
+
+  const Model& model_;
+  const Analysis& analysis_;
+  const Graph& graph_;
+  const Provider& provider_;
+  Links links_;
+  OrtLoading loading_;
+  std::vector<const ProviderOperator*> kernels_;  // by node on the provider
+  GraphPlacement result_;
+};
+
+}  // namespace
+
+std::string_view to_string(PlacedOn on) {
+  constexpr base::EnumNames<PlacedOn::Unknown> kNames("provider", "cpu", "folded", "fused", "unknown");
+  return kNames[on];
+}
+
+GraphPlacement place(const Model& model, const Analysis& analysis, const Provider& provider, PlacementForm) {
+  return Placer(model, analysis, provider).plain();
+}
+
+}  // namespace pagoda::inline core

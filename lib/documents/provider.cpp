@@ -1,0 +1,123 @@
+#include "pagoda/documents/provider.h"
+
+#include <algorithm>
+
+#include "embedded.h"
+#include "pagoda/base/cat.h"
+#include "pagoda/base/enum_names.h"
+#include "pagoda/base/error.h"
+#include "pagoda/base/files.h"
+#include "pagoda/base/json.h"
+#include "pagoda/base/text.h"
+
+namespace pagoda::documents {
+namespace {
+
+using base::JsonField;
+
+constexpr std::string_view kProviderSchema = "pagoda.provider/1";
+constexpr base::EnumNames<PlacementTest::Computed> kTests("present", "absent", "in", "not in", "not repeated", "uneven",
+                                                          "constant", "computed");
+
+// "float32", "seq(float32)".
+TypeSet type_bit(std::string_view name, const JsonField& field) {
+  constexpr std::string_view kSequence = "seq(";
+  const bool is_sequence = name.starts_with(kSequence);
+  if (is_sequence) name = name.substr(kSequence.size(), name.size() - kSequence.size() - 1);
+  const auto element = element_type(name);
+  if (!element) field.fail(cat("\"", name, "\" is not a type of ONNX"));
+  return TypeSet{1} << (static_cast<unsigned>(*element) + (is_sequence ? 32 : 0));
+}
+
+// Words, the last of which may end with a star: it repeats, as the last constraint does in any case.
+std::vector<std::string> constraints(std::string text) {
+  if (text.ends_with('*')) text.pop_back();
+  std::vector<std::string> names;
+  for (std::string& name : base::split(text, " "))
+    if (!name.empty()) names.push_back(std::move(name));
+  return names;
+}
+
+ProviderKernel kernel_of(const JsonField& row) {
+  const std::vector<JsonField> parts = row.array();
+  if (parts.size() != 3) row.fail_expected("a first version, a last version or null, and types by constraint");
+  ProviderKernel kernel{.first = parts[0].integer(), .last = {}, .types = {}};
+  if (!parts[1].value().is_null()) kernel.last = parts[1].integer();
+  for (const auto& [constraint, types] : parts[2].members()) {
+    TypeSet set = 0;
+    for (const std::string& name : base::split(types.text(), " "))
+      if (!name.empty()) set |= type_bit(name, types);
+    kernel.types.push_back({constraint, set});
+  }
+  return kernel;
+}
+
+ProviderOperator operator_of(const JsonField& field) {
+  ProviderOperator known;
+  for (const JsonField& row : field.array("versions")) {
+    const std::vector<JsonField> parts = row.array();
+    if (parts.size() != 3) row.fail_expected("a version and the constraints of its inputs and outputs");
+    known.versions.push_back({parts[0].integer(), constraints(parts[1].text()), constraints(parts[2].text())});
+  }
+  for (const JsonField& row : field.array("kernels")) known.kernels.push_back(kernel_of(row));
+  return known;
+}
+
+ProviderCondition condition_of(const JsonField& field) {
+  ProviderCondition condition{.operators = field.at("operators").texts(), .when = {}, .reason = field.at("reason").text()};
+  for (const JsonField& each : field.array("when")) {
+    ProviderCondition::Part& part = condition.when.emplace_back();
+    const JsonField test = each.at("test");
+    const auto found = kTests.value(test.text());
+    if (!found) test.fail_expected("present, absent, in, not in, not repeated, uneven, constant or computed");
+    part.test = *found;
+    part.attribute = each.text("attribute");
+    part.input = static_cast<std::int32_t>(each.integer("input").value_or(0));
+    part.values = each.texts("values");
+    if (part.values.empty() && part.test == PlacementTest::NotRepeated) each.fail("\"values\" is missing");
+    if (const auto otherwise = each.find("default")) part.otherwise = otherwise->text();
+  }
+  return condition;
+}
+
+void read_host_operands(const JsonField& root, const char* key, std::vector<std::int32_t> ProviderOperator::*operands,
+                        Provider& provider) {
+  for (const auto& [name, indices] : root.at(key).members()) {
+    const auto known = provider.operators.find(name);
+    if (known == provider.operators.end()) continue;  // this release has no kernel of it
+    for (const JsonField& each : indices.array())
+      (known->second.*operands).push_back(static_cast<std::int32_t>(each.integer()));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> provider_ids() { return ids_of(provider_files()); }
+
+Provider find_provider(std::string_view id_or_path) {
+  if (id_or_path.ends_with(".json"))
+    return parse_provider(base::read_file(std::string(id_or_path), "a provider's file"), id_or_path);
+  return parse_provider(embedded_text(provider_files(), id_or_path, "provider"), id_or_path);
+}
+
+Provider parse_provider(std::string_view json, std::string_view subject) {
+  const base::JsonDocument document = base::parse_json(json, subject, cat("expected ", kProviderSchema));
+  const JsonField root = document.root();
+  if (document.schema() != kProviderSchema)
+    root.fail(cat("found schema \"", document.schema(), "\"; expected \"", kProviderSchema, "\""));
+  Provider provider{.id = root.at("id").text(),
+                    .name = root.at("name").text(),
+                    .version = root.at("version").text(),
+                    .source = root.at("source").text(),
+                    .is_judged = root.at("judged").truth(),
+                    .operators = {},
+                    .conditions = {},
+                    .passes_unsupported = root.at("passes_unsupported").truth()};
+  for (const auto& [name, field] : root.at("operators").members()) provider.operators.emplace(name, operator_of(field));
+  read_host_operands(root, "host_inputs", &ProviderOperator::host_inputs, provider);
+  read_host_operands(root, "host_outputs", &ProviderOperator::host_outputs, provider);
+  for (const JsonField& each : root.array("conditions")) provider.conditions.push_back(condition_of(each));
+  return provider;
+}
+
+}  // namespace pagoda::documents
