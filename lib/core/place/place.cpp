@@ -56,7 +56,11 @@ class Placer {
         provider_(provider),
         links_(graph_, analysis),
         loading_(model, links_),
-        kernels_(graph_.nodes.size(), nullptr) {}
+        kernels_(graph_.nodes.size(), nullptr),
+        captured_(graph_.nodes.size()) {
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
+      for (const GraphId body : graph_.nodes[n].bodies()) find_captured(body, n);
+  }
 
   GraphPlacement plain() {
     result_.nodes.resize(graph_.nodes.size());
@@ -68,6 +72,23 @@ class Placer {
   }
 
  private:
+  // The values of the main graph that bodies of a node read.
+  void find_captured(GraphId body, std::size_t n) {
+    for (const Value& value : model_.graph(body).values)
+      if (ValueId outer = value.outer; outer != kAbsent) {
+        for (GraphId at = model_.graph(body).parent; at > 0 && outer != kAbsent; at = model_.graph(at).parent)
+          outer = model_.graph(at).value(outer).outer;
+        if (outer != kAbsent) captured_[n].push_back(outer);
+      }
+    for (const Node& node : model_.graph(body).nodes)
+      for (const GraphId inner : node.bodies()) find_captured(inner, n);
+  }
+  std::vector<ValueId> inputs_and_captured(std::int32_t n) const {
+    std::vector<ValueId> values(graph_.node(n).inputs.begin(), graph_.node(n).inputs.end());
+    values.insert(values.end(), captured_[index(n)].begin(), captured_[index(n)].end());
+    return values;
+  }
+
   const TensorType& type(ValueId value) const { return analysis_.types[index(value)]; }
   PlacedNode& placed(std::int32_t node) { return result_.nodes[index(node)]; }
   bool is_on(std::int32_t node, PlacedOn on) const { return result_.nodes[index(node)].on == on; }
@@ -230,13 +251,17 @@ class Placer {
       const ValueId input = node.inputs[i];
       if (input == kAbsent) continue;
       if (is_narrow_float(type(input).element)) return false;
-      if (graph_.is_stored(input) ? is_small(input) : is_model_input(input)) continue;
+      if (is_weight(input) ? is_small(input) : is_model_input(input)) continue;
       if (!is_host[index(input)] || is_host_input(n, i)) return false;
     }
     return true;
   }
 
-  // Of a stored tensor, or of a Constant node, which the runtime stores when it loads the model.
+  // The runtime stores the result of a Constant node when it loads the model.
+  bool is_weight(ValueId value) const {
+    const std::int32_t writer = links_.writer(value);
+    return graph_.is_stored(value) || (writer >= 0 && is_on(writer, PlacedOn::Folded));
+  }
   bool is_small(ValueId value) const {
     const Shape* shape = links_.shape(value);
     return shape != nullptr && element_count(*shape).value().value_or(kSmallWeight + 1) <= kSmallWeight;
@@ -258,11 +283,11 @@ class Placer {
     };
     for (std::int32_t n = 0; n < static_cast<std::int32_t>(count); ++n) {
       const bool is_on_provider = is_on(n, PlacedOn::Provider);
-      for (const ValueId input : graph_.node(n).inputs)
+      for (const ValueId input : inputs_and_captured(n))
         if (const std::int32_t before = links_.writer(input); before >= 0 && !is_free(before))
           phase[index(n)] = std::max(phase[index(n)], phase[index(before)]);
       if ((phase[index(n)] % 2 != 0) != is_on_provider) ++phase[index(n)];
-      for (const ValueId input : graph_.node(n).inputs)
+      for (const ValueId input : inputs_and_captured(n))
         if (const std::int32_t before = links_.writer(input);
             before >= 0 && is_on_provider && is_on(before, PlacedOn::Provider) &&
             (is_free(before) || phase[index(before)] == phase[index(n)]))
@@ -279,11 +304,16 @@ class Placer {
 
   // One copy for each tensor and direction in which it is wanted.
   void list_copies() {
+    // Bodies of a node on the CPU read there; a node on the provider copies what its bodies read.
+    std::vector<bool> is_read_by_body(graph_.values.size(), false);
+    for (std::size_t n = 0; n < captured_.size(); ++n)
+      if (is_on(static_cast<std::int32_t>(n), PlacedOn::Cpu))
+        for (const ValueId value : captured_[n]) is_read_by_body[index(value)] = true;
     for (ValueId value = 0; value < static_cast<ValueId>(graph_.values.size()); ++value) {
       if (graph_.is_stored(value)) continue;  // stored on both sides
       const std::int32_t writer = links_.writer(value);
       if (writer >= 0 && is_on(writer, PlacedOn::Folded)) continue;
-      bool is_on_provider = false, is_wanted_on_host = false, is_wanted_on_provider = false;
+      bool is_on_provider = false, is_wanted_on_host = is_read_by_body[index(value)], is_wanted_on_provider = false;
       if (writer >= 0) {
         const auto& outputs = graph_.node(writer).outputs;
         const auto place = static_cast<std::size_t>(std::ranges::find(outputs, value) - outputs.begin());
@@ -310,6 +340,7 @@ class Placer {
   Links links_;
   OrtLoading loading_;
   std::vector<const ProviderOperator*> kernels_;  // by node on the provider
+  std::vector<std::vector<ValueId>> captured_;    // by node
   GraphPlacement result_;
 };
 
