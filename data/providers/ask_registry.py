@@ -45,7 +45,7 @@ def main(identifier):
     from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 
     path = pathlib.Path(__file__).with_name(identifier + ".json")
-    document = json.loads(path.read_text())
+    text = path.read_text()
     kernels = {}
     for kernel in runtime.get_all_opkernel_def():
         if kernel.provider != NAMES[identifier] or kernel.domain == "com.ms.internal.nhwc":
@@ -58,8 +58,7 @@ def main(identifier):
     for schema in list(onnx.defs.get_all_schemas_with_history()) + list(runtime.get_all_operator_schema()):
         key = schema.name if schema.domain in ("", "ai.onnx") else f"{schema.domain}.{schema.name}"
         schemas.setdefault(key, {})[schema.since_version] = schema
-    document["version"] = onnxruntime.__version__
-    document["operators"] = {}
+    operators = {}
     for name in sorted(kernels):
         merged = {}  # kernels that differ in one constraint's types are one
         for first, last, types in kernels[name]:
@@ -70,11 +69,13 @@ def main(identifier):
             else:
                 merged[(first, last or 0, json.dumps(types, sort_keys=True))] = [first, last, types]
         rows = [[first, last, {c: " ".join(t) for c, t in types.items()}] for first, last, types in merged.values()]
-        document["operators"][name] = {"versions": versions_of(schemas[name].values()),
+        operators[name] = {"versions": versions_of(schemas[name].values()),
                                        "kernels": sorted(rows, key=lambda row: (row[0], json.dumps(row[2])))}
-    text = json.dumps({k: v for k, v in document.items() if k != "operators"}, indent=1, ensure_ascii=False)[:-2]
-    lines = [f"  {json.dumps(k)}: {json.dumps(v, separators=(',', ':'))}" for k, v in document["operators"].items()]
-    path.write_text(text + ',\n "operators": {\n' + ",\n".join(lines) + "\n }\n}\n")
+    lines = [f"  {json.dumps(name)}: {json.dumps(row, separators=(',', ':'))}" for name, row in operators.items()]
+    # What a person wrote keeps its lines.
+    written = re.sub(r',\n "operators": \{.*', "\n}\n", text, flags=re.DOTALL).rstrip().removesuffix("}").rstrip()
+    written = re.sub(r'"version": "[^"]*"', f'"version": "{onnxruntime.__version__}"', written, count=1)
+    path.write_text(written + ',\n "operators": {\n' + ",\n".join(lines) + "\n }\n}\n")
     print(f"{path.name}: {len(kernels)} operators of onnxruntime {onnxruntime.__version__}")
 
 
