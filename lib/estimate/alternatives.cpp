@@ -191,6 +191,7 @@ EstimateFit fit_of(const Model& model, const Model& file_model, const EstimateRe
                   .total_bytes = need.total(),
                   .at_least = need.at_least,
                   .fits = need.fits(request.device->memory_bytes())};
+  if (!findings.estimate.exceeded_table.empty()) fit.fits = false;
   if (!fit.device_bytes) return fit;
   if (open)
     fit.largest_batch =
@@ -397,6 +398,7 @@ class VariantsOf {
       row.cache_bytes = held.cache;
     }
     row.fits = held.fits(row.device_bytes);
+    if (!exceeded_table(position_tables(*model_, start_.analysis)).empty()) row.fits = false;
     row.is_part = time.at_least;
     if (current_.phase && row.device_bytes) {
       const Open& open = open_sizes();

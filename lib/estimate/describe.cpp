@@ -336,10 +336,14 @@ void describe(const Model& model, const EstimateRequest& request, Findings& find
   }
   EstimateTotals& sums = estimate.totals;
   sums.counts = counts_of(cost, totals.params, totals.param_bytes, request.count);
-  if (const auto& published = findings.published) set_published(sums.counts, *published, published->total);
+  sums.weight_bytes = count(totals.weight_bytes);
+  if (const auto& published = findings.published) {
+    set_published(sums.counts, *published, published->total);
+    sums.weight_bytes = sums.counts.param_bytes;
+  }
   // A ratio of two lower bounds is not a bound.
   if (!analysis.partial || is_published(request.count)) sums.intensity = sums.counts.intensity();
-  sums.activation_peak_bytes = maybe(totals.activation_peak_bytes);
+  sums.activation_peak_bytes = activation_peak(model, analysis);
   sums.unmodelled_nodes = totals.unmodelled_nodes;
   sums.unmodelled_ops = totals.unmodelled_ops;
   sums.partial = analysis.partial;

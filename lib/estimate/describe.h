@@ -42,6 +42,10 @@ EstimateTraining training_part(const Training& training, const EstimateRequest& 
 EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols,
                          const std::vector<std::optional<EstimatePrediction>>& predictions);
 
+// The peak of activations; as a number also where its formula is too complex. Warns of tensors that it leaves out, where
+// it is a lower bound.
+Count activation_peak(const Model& model, Analysis& analysis);
+
 // The analysis at the requested sizes, and the sizes of the request's phase.
 struct Sized {
   Analysis analysis;

@@ -317,6 +317,8 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& r
   for (const SweepAxis& axis : axes)
     for (std::string& symbol : axis_symbols(model, analysis, axis.dim)) swept.push_back(std::move(symbol));
 
+  if (axes.empty()) estimate.exceeded_table = exceeded_table(position_tables(model, analysis));
+  if (!estimate.exceeded_table.empty()) warn(analysis, estimate.exceeded_table + ": no engine can run that");
   // Times and memory plans need sizes; a sweep has its own.
   const std::string problem = request.device || request.memory ? impossible_size(analysis, {}) : std::string();
   if (axes.empty() && !problem.empty()) throw Error(problem);

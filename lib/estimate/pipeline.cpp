@@ -23,7 +23,7 @@ Count times(const Count& count, std::int64_t runs) { return count ? Count(*count
 }  // namespace
 
 Count PipelinePart::need() const {
-  const Count &weights = estimate.totals.counts.param_bytes, &activations = estimate.totals.activation_peak_bytes;
+  const Count &weights = estimate.totals.weight_bytes, &activations = estimate.totals.activation_peak_bytes;
   return weights && activations ? Count(*weights + *activations) : Count();
 }
 
@@ -46,7 +46,7 @@ Pipeline sum_up(std::vector<PipelinePart> parts) {
     add(result.flops, times(counts.flops, part.runs));
     add(result.bytes, times(counts.bytes, part.runs));
     add(result.params, counts.params);
-    add(result.weight_bytes, counts.param_bytes);
+    add(result.weight_bytes, estimate.totals.weight_bytes);
     const auto& roofline = estimate.roofline;
     using Seconds = std::optional<double>;
     add(result.seconds, roofline ? Seconds(roofline->totals.seconds * runs) : Seconds());

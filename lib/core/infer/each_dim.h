@@ -38,6 +38,7 @@ void for_each_dim(Analysis& analysis, const Change& change) {
   change_cost(analysis.totals.cost);
   change(analysis.totals.params);
   change(analysis.totals.param_bytes);
+  change(analysis.totals.weight_bytes);
   change_cost(analysis.totals.at_load);
   for (Requirement& requirement : analysis.requirements) {
     change(requirement.size);

@@ -15,9 +15,6 @@ namespace {
 
 constexpr std::int64_t kMaxHostElements = 64;  // a longer vector is a tensor, not shape arithmetic
 
-// ValueInfo::tensor of a Constant node's value; negative, so that no initializer uses it.
-std::int32_t tensor_in_node(std::size_t node_index) { return -1 - static_cast<std::int32_t>(node_index); }
-
 // Whether a part of a rule ended because too little is known.
 template <typename Part>
 bool gives_up(const Part& part) {
@@ -78,6 +75,20 @@ void Walker::store(GraphId graph, ValueId id, ValueInfo& info) const {
   info.stored = is_operand ? storage_.operands : ElementType::Undefined;
 }
 
+ValueInfo Walker::stored_value(GraphId graph, ValueId id) const {
+  const std::int32_t place = session_.model.graph(graph).value(id).initializer;
+  const Tensor& tensor = session_.model.graph(graph).initializer(place);
+  ValueInfo info;
+  info.type = tensor.type;
+  if (tensor.value) info.stored_value = &*tensor.value;
+  info.unread = tensor.unread;
+  info.constant = true;
+  info.tensor_graph = graph;
+  info.tensor = place;
+  store(graph, id, info);
+  return info;
+}
+
 void Walker::store_outputs(const Frame& frame, OpContext::State& state) const {
   if (storage_.floats == ElementType::Undefined) return;
   for (std::size_t i = 0; i < state.outputs.size(); ++i) store(frame.id, state.node.outputs[i], state.outputs[i]);
@@ -117,15 +128,7 @@ GraphResult Walker::walk(GraphId id, std::span<const ValueInfo> inputs, const st
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     const Value& value = graph.values[i];
     if (value.initializer >= 0) {
-      const Tensor& tensor = graph.initializer(value.initializer);
-      ValueInfo& info = frame.values[i];
-      info.type = tensor.type;
-      if (tensor.value) info.stored_value = &*tensor.value;
-      info.unread = tensor.unread;
-      info.constant = true;
-      info.tensor_graph = id;
-      info.tensor = value.initializer;
-      store(id, static_cast<ValueId>(i), info);
+      frame.values[i] = stored_value(id, static_cast<ValueId>(i));
     } else if (value.outer != kAbsent && outer != nullptr) {
       frame.values[i] = (*outer)[index(value.outer)];
     }

@@ -22,6 +22,11 @@ namespace pagoda::inline core {
 
 // Whether a stored tensor counts as a parameter; `in_node`: it is the value of a Constant node, not an initializer.
 bool is_parameter(const TensorType& type, bool in_node);
+// Whether a tensor is as small as a number in an expression: an operand, but nothing to keep.
+bool is_literal(const Shape& shape);
+
+// ValueInfo::tensor of a Constant node's value; negative, so that no initializer uses it.
+inline std::int32_t tensor_in_node(std::size_t node_index) { return -1 - static_cast<std::int32_t>(node_index); }
 
 // The results of walking one graph.
 struct GraphResult {
@@ -140,6 +145,8 @@ class Walker {
   // Adds the work of the graphs that an attention runs on its scores to the node's row, the last one.
   void add_modifiers(Frame& frame, OpContext::State& state);
 
+  // An initializer of a graph.
+  ValueInfo stored_value(GraphId graph, ValueId id) const;
   // Stores a value of a graph in the type that the precision requires.
   void store(GraphId graph, ValueId id, ValueInfo& info) const;
   void store_outputs(const Frame& frame, OpContext::State& state) const;
@@ -158,6 +165,8 @@ class Walker {
   // Adds the row of a node whose work is in the rows of its bodies.
   void add_own_row(Frame& frame, const OpContext::State& state);
   void count_parameters(NodeReport& row, const OpContext::State& state);
+  void count_parameter(NodeReport& row, const ValueInfo& input);
+  void count_bodies(NodeReport& row, const Node& node, int depth = 0);
   // Adds the node's row in place of those that it has so far, from `first_row` on.
   void unmodelled(Frame& frame, std::size_t first_row, const OpContext::State& state, const std::string& problem,
                   Cause cause);
@@ -189,6 +198,7 @@ class Walker {
   std::size_t unroll_budget_;
   std::size_t spliced_rows_ = 0;
   std::vector<std::vector<bool>> counted_tensors_;  // by graph and tensor
+  std::set<GraphId> counted_bodies_;
   std::map<std::string, GraphResult> calls_;        // function bodies by signature
   Call call_;                                       // being walked
   Dim params_ = 0, param_bytes_ = 0;

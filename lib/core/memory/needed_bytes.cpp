@@ -138,6 +138,7 @@ class Counter {
 void count_memory(const Model& model, Analysis& analysis) {
   const Schedule schedule = schedule_of(model, analysis);
   analysis.totals.activation_peak_bytes = activation_peak(schedule);
+  analysis.totals.weight_bytes = weight_bytes(model, analysis, schedule);
   for (NodeReport& row : analysis.nodes) row.needed_bytes = 0;
   Counter(model, analysis).count(schedule);
 }

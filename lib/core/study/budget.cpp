@@ -95,7 +95,7 @@ Known known(const Budget& budget, const Analysis& analysis, const BudgetOptions&
     case BudgetKind::Params:
       return known({&totals.params});
     case BudgetKind::Memory:
-      return totals.activation_peak_bytes ? known({&totals.param_bytes, &*totals.activation_peak_bytes}) : Known{};
+      return totals.activation_peak_bytes ? known({&totals.weight_bytes, &*totals.activation_peak_bytes}) : Known{};
     case BudgetKind::Seconds: {
       const OpCost& cost = totals.cost;
       return known({&cost.macs, &cost.arith, &cost.special, &cost.bytes_read, &cost.bytes_written});

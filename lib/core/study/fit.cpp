@@ -22,7 +22,7 @@ class Need {
     MemoryNeed need;
     need.at_least = analysis_.partial;
     if (training_ == nullptr) {
-      need.weights = size_at(analysis_.totals.param_bytes, bindings);
+      need.weights = size_at(analysis_.totals.weight_bytes, bindings);
       need.cache = size_at(cache_, bindings);
     } else {
       const TrainingMemory& memory = training_->memory;
@@ -73,7 +73,7 @@ MemoryNeed memory_need(const Model& model, const Analysis& analysis, const Train
 std::optional<Dim> memory_formula(const Model& model, const Analysis& analysis) {
   if (!analysis.totals.activation_peak_bytes) return std::nullopt;
   // The peak includes the cache, which lives as long as the run.
-  return analysis.totals.param_bytes +
+  return analysis.totals.weight_bytes +
          max(*analysis.totals.activation_peak_bytes, find_kv_cache(model, analysis).shared_bytes);
 }
 

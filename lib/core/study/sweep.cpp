@@ -7,6 +7,7 @@
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/conventions.h"
+#include "pagoda/core/decoder.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -52,6 +53,7 @@ class Sweeper {
     if (options.traffic == TrafficModel::Fused) traffic_ = traffic(model, analysis, {.model = TrafficModel::Fused});
     if (!is_published(options.count)) flops_ = flops(analysis.totals.cost, options.count);
     items_ = options.items;
+    tables_ = position_tables(model, analysis);
     for (std::size_t axis = 0; axis < axes.size(); ++axis)
       if (!items_ && axes[axis].dim == "batch") items_ = Dim::symbol(symbols_[axis].front());
   }
@@ -75,6 +77,7 @@ class Sweeper {
     for (std::size_t i = 0; i < points.size(); ++i) {
       result[i].sizes = points[i];
       result[i].problem = broken_requirement(analysis_, all[i]);
+      if (result[i].problem.empty()) result[i].problem = exceeded_table(tables_, all[i]);
       if (!result[i].problem.empty()) continue;
       if (is_resident)
         traffic_ = traffic(model_, analysis_,
@@ -101,7 +104,7 @@ class Sweeper {
     point.param_bytes = count_at(totals.param_bytes, at);
     if (totals.activation_peak_bytes) point.activation_peak_bytes = count_at(*totals.activation_peak_bytes, at);
     if (items_) point.items = count_at(*items_, at);
-    point.memory_bytes = sum(point.param_bytes, point.activation_peak_bytes);
+    point.memory_bytes = sum(count_at(totals.weight_bytes, at), point.activation_peak_bytes);
     if (is_published(options_.count)) {
       count_published(point, at);
     } else {
@@ -152,6 +155,7 @@ class Sweeper {
   std::optional<Analysis> exported_;
   Dim flops_;
   std::optional<Dim> items_;
+  std::vector<PositionTable> tables_;
 };
 
 bool is_compute_bound(const RooflineTotals& time) { return time.compute_seconds >= time.memory_seconds; }

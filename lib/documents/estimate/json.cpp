@@ -97,6 +97,9 @@ template <typename A>
 void totals(A& a, typename A::template Ref<EstimateTotals> x) {
   row(a, columns_of(RowKind::Total, View::Json), {.counts = &x.counts});
   a("intensity", x.intensity);
+  if (A::kReads || x.weight_bytes != x.counts.param_bytes) a.maybe("weight_bytes", x.weight_bytes);
+  if constexpr (A::kReads)
+    if (!x.weight_bytes) x.weight_bytes = x.counts.param_bytes;
   a("activation_peak_bytes", x.activation_peak_bytes);
   a("unmodelled_nodes", x.unmodelled_nodes);
   a("unmodelled_ops", x.unmodelled_ops);
@@ -412,6 +415,7 @@ void document(A& a, Doc& x, const Rows& rows) {
   bindings(a, x);
   a("count", x.count);
   a.maybe("precision", x.precision);
+  a.maybe("exceeded_table", x.exceeded_table);
   a.object("totals", Layout::Block, [&](A& inner) { totals(inner, x.totals); });
   rows();
   part(a, "symbolic", Layout::Block, x.symbolic, [](A& inner, auto& symbolic) {

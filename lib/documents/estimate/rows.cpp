@@ -93,7 +93,7 @@ const RowBound* EstimateDocument::bound_of_group(std::size_t group) const {
 
 bool EstimateDocument::is_complete() const {
   const bool has_no_count = is_published(count) && !totals.counts.flops;  // the published program fails
-  return !totals.partial && !(training && training->partial) && !has_no_count;
+  return !totals.partial && !(training && training->partial) && !has_no_count && exceeded_table.empty();
 }
 
 std::vector<const EstimateNode*> heaviest(const EstimateDocument& estimate, std::size_t top) {

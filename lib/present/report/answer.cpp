@@ -85,9 +85,10 @@ Line memory_line(const EstimateDocument& estimate) {
   }
   if (estimate.training)
     return {"memory", bytes(estimate.training->peak_bytes), "of a training step, at its peak; parts below"};
-  const Count &weights = totals.counts.param_bytes, &peak = totals.activation_peak_bytes;
+  const Count &weights = totals.weight_bytes, &peak = totals.activation_peak_bytes;
+  const bool is_least = totals.partial || peak.is_at_least();
   return {
-      "memory", weights && peak ? base::si(*weights + *peak, "B") : "?",
+      "memory", weights && peak ? cat(is_least ? "≥ " : "", base::si(*weights + *peak, "B")) : "?",
       cat("weights ", bytes(weights), " + activations ", bytes(peak), estimate.phase ? ", the cache among them" : "")};
 }
 
@@ -117,6 +118,7 @@ Line phase_line(const EstimateDocument& estimate) {
 Line fit_line(const EstimateDocument& estimate) {
   const EstimateFit& fit = *estimate.fit;
   const std::string device = device_text(*estimate.roofline);
+  if (!estimate.exceeded_table.empty()) return {"fits", "no", base::printable(estimate.exceeded_table)};
   if (!fit.device_bytes) return {"fits", "?", cat("the memory of ", device, " is not known")};
   const bool has_users = estimate.phase && estimate.phase->phase == Phase::Decode;
   std::string context;

@@ -44,6 +44,7 @@ template <auto Member>
 Cell whole(const Pipeline& pipeline) {
   return cell_of(pipeline.*Member);
 }
+Cell weights(const EstimateDocument& estimate) { return cell_of(estimate.totals.weight_bytes); }
 Cell activations(const EstimateDocument& estimate) { return cell_of(estimate.totals.activation_peak_bytes); }
 Cell seconds(const EstimateDocument& estimate) {
   return estimate.roofline ? Cell(estimate.roofline->totals.seconds) : Cell();
@@ -58,7 +59,7 @@ constexpr PipelineNumber kNumbers[] = {
     {"flops",                 "FLOPs",       CellKind::Count,   true,  counted<&EstimateCounts::flops>,       whole<&Pipeline::flops>},
     {"bytes",                 "bytes",       CellKind::Bytes,   true,  counted<&EstimateCounts::bytes>,       whole<&Pipeline::bytes>},
     {"params",                nullptr,       CellKind::Count,   false, counted<&EstimateCounts::params>,      whole<&Pipeline::params>},
-    {"weight_bytes",          "weights",     CellKind::Bytes,   false, counted<&EstimateCounts::param_bytes>, whole<&Pipeline::weight_bytes>},
+    {"weight_bytes",          "weights",     CellKind::Bytes,   false, weights,                               whole<&Pipeline::weight_bytes>},
     {"activation_peak_bytes", "activations", CellKind::Bytes,   false, activations,                           nullptr},
     {"seconds",               "time ≥",      CellKind::Seconds, true,  seconds,                               whole<&Pipeline::seconds>},
     {"floor_seconds",         nullptr,       CellKind::Seconds, true,  nullptr,                               whole<&Pipeline::floor_seconds>},

@@ -70,7 +70,14 @@ Analysis in_phase(const Analysis& analysis, const PhaseSizes& sizes);
 struct PositionTable {
   std::string name;
   std::int64_t positions = 0;
+  // The positions that a run of these sizes takes; empty where the values of an input say.
+  std::optional<Dim> used = {};
 };
+// All such tables of the model, each once.
+std::vector<PositionTable> position_tables(const Model& model, const Analysis& analysis);
+// Names the first table that has fewer rows than the sizes take, with both numbers; empty if none has. Free dims missing
+// in `bindings` are 1.
+std::string exceeded_table(const std::vector<PositionTable>& tables, const Bindings& bindings = {});
 // The shortest table that positions index, found from the data flow; empty where the model computes its position
 // values.
 std::optional<PositionTable> position_table(const Model& model, const Analysis& analysis);

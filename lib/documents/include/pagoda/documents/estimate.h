@@ -128,6 +128,7 @@ struct EstimateModel {
 struct EstimateTotals {
   EstimateCounts counts;
   std::optional<double> intensity;  // empty if counts are only lower bounds
+  Count weight_bytes;  // of counts.param_bytes, what an engine holds after folding
   Count activation_peak_bytes;
   std::int64_t unmodelled_nodes = 0;
   std::vector<std::string> unmodelled_ops;
@@ -461,6 +462,9 @@ struct EstimateDocument {
   // Dims without a value, other than the batch and those that the phase sets. If there are any, counts hold at 1, and
   // times, fits and largest sizes are not known.
   std::vector<std::string> unset;
+  // The table of positions that has fewer rows than the sizes take, with both numbers: the model cannot run so. Empty:
+  // none has.
+  std::string exceeded_table;
   std::map<std::string, std::string> renamed;  // names that are not identifiers → their symbols in formulas
   Convention count = Convention::Flops;
   std::optional<Precision> precision;  // requested in place of the model's own, for all floats
@@ -487,7 +491,7 @@ struct EstimateDocument {
   const RowBound* bound_of(const EstimateNode& node) const;
   // The bound of a kernel of EstimateDocument::traffic; null without a device.
   const RowBound* bound_of_group(std::size_t group) const;
-  // Whether all requested numbers are present.
+  // Whether all requested numbers are present, and the model can run so.
   bool is_complete() const;
 };
 
