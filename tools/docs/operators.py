@@ -15,6 +15,9 @@ DOMAINS = {
     "com.microsoft": "ONNX Runtime's operators: what its optimizers, quantisers and model builders write",
     "com.microsoft.nchwc": "convolutions in blocks of channels, as ONNX Runtime's CPU optimizer writes them",
     "com.ms.internal.nhwc": "operators with channels last, as ONNX Runtime's layout optimizer writes them",
+    "finn.custom_op.general": "as qonnx.custom_op.general, in files of FINN",
+    "onnx.brevitas": "as qonnx.custom_op.general, in files of Brevitas",
+    "qonnx.custom_op.general": "quantisation to any number of bits; values stay floats, and count as stored",
     "trt": "conversions to 8 and 4 bits, as NVIDIA's Model Optimizer writes them for TensorRT",
 }
 HEAD = """# Operators

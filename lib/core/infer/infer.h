@@ -199,8 +199,8 @@ class Walker {
   std::size_t spliced_rows_ = 0;
   std::vector<std::vector<bool>> counted_tensors_;  // by graph and tensor
   std::set<GraphId> counted_bodies_;
-  std::map<std::string, GraphResult> calls_;        // function bodies by signature
-  Call call_;                                       // being walked
+  std::map<std::string, GraphResult> calls_;  // function bodies by signature
+  Call call_;                                 // being walked
   Dim params_ = 0, param_bytes_ = 0;
   OpCost at_load_;
   std::set<std::tuple<GraphId, std::size_t, std::string>> counted_at_load_;

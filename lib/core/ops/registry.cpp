@@ -39,6 +39,8 @@ std::span<const Family> families() {
          contrib_norm_rules(), contrib_qlinear_rules(), contrib_recurrent_rules(), contrib_state_rules()});
     add("com.microsoft.nchwc", {nchwc_rules()});
     add("com.ms.internal.nhwc", {internal_nhwc_rules()});
+    for (const std::string_view domain : {"qonnx.custom_op.general", "finn.custom_op.general", "onnx.brevitas"})
+      add(domain, {qonnx_rules()});
     add("org.pytorch.aten", {aten_rules()});
     add("trt", {tensorrt_rules()});
     return all;

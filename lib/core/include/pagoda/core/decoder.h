@@ -75,8 +75,8 @@ struct PositionTable {
 };
 // All such tables of the model, each once.
 std::vector<PositionTable> position_tables(const Model& model, const Analysis& analysis);
-// Names the first table that has fewer rows than the sizes take, with both numbers; empty if none has. Free dims missing
-// in `bindings` are 1.
+// Names the first table that has fewer rows than the sizes take, with both numbers; empty if none has. Free dims
+// missing in `bindings` are 1.
 std::string exceeded_table(const std::vector<PositionTable>& tables, const Bindings& bindings = {});
 // The shortest table that positions index, found from the data flow; empty where the model computes its position
 // values.
