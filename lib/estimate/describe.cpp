@@ -343,7 +343,6 @@ void describe(const Model& model, const EstimateRequest& request, Findings& find
   }
   // A ratio of two lower bounds is not a bound.
   if (!analysis.partial || is_published(request.count)) sums.intensity = sums.counts.intensity();
-  sums.activation_peak_bytes = activation_peak(model, analysis);
   sums.unmodelled_nodes = totals.unmodelled_nodes;
   sums.unmodelled_ops = totals.unmodelled_ops;
   sums.partial = analysis.partial;

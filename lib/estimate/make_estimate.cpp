@@ -366,6 +366,8 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& r
                        .time = estimate.roofline ? &estimate.roofline->totals : nullptr,
                        .sweep = sweep ? &*sweep : nullptr,
                        .swept = swept};
+  const Count& peak = estimate.totals.activation_peak_bytes = activation_peak(model, analysis);
+  if (!request.training && !peak.is_at_least()) limits.activation_bytes = peak;
   if (estimate.training && estimate.training->time) limits.time = &*estimate.training->time;
   if (!request.budgets.empty()) estimate.budgets.emplace();
   for (const Budget& limit : request.budgets) estimate.budgets->push_back(check_budget(limit, rows, limits));

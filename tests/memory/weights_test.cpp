@@ -28,6 +28,7 @@ TEST_CASE("an engine holds what unfolded nodes read, whatever the file stores") 
       {"x:f32[N,8], w:f32[64]=const, s:i64[2]=[8,8] -> r = Reshape(w, s); y = MatMul(x, r)", 256, 256, "a view of a weight is the weight"},
       {"x:f32[N,8], w:f32[64]=const, s:i64[2]=[8,8] -> r = Reshape(w, s); t = Transpose(r); y = MatMul(x, t)", 256, 256, "a view that only folded nodes read"},
       {"x:f32[N,8], q:i8[8,8]=const, s:f32=0.5 -> w = DequantizeLinear(q, s); y = MatMul(x, w)", 68, 68, "dequantised weights stay stored"},
+      {"x:u8[1,3,8,8], xs:f32=0.5, xz:u8=0, w:u8[32,3,1,1]=const, ws:f32=0.5, wz:u8=0, ys:f32=0.5, yz:u8=0, b:i32[32]=const -> y = QLinearConv(x, xs, xz, w, ws, wz, ys, yz, b)", 239, 239, "int32 biases are parameters, and held once"},
       {"x:f32[64], i:i64[64]=const -> y = Gather(x, i)", 0, 512, "a table of indices is no parameter, but held"},
       {"x:f32[64], i:i64[2]=[3,4] -> y = Gather(x, i)", 0, 0, "a literal"},
       {"x:f32[64], w:f32[8]=const -> y = Relu(x); u = Identity(w) => y, u", 32, 32, "an output of the model"},

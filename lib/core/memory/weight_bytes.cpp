@@ -4,7 +4,10 @@
 // results of folded nodes that others read: a transposed embedding, an expanded mask, weights cast to a wider type. It
 // also keeps tables of indices and masks that kernels read as data. Literals, and arguments such as axes, are nothing
 // to keep. A folded view shares the bytes of what it views.
+#include <map>
+#include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "graph/index.h"
@@ -56,7 +59,8 @@ class HeldWeights {
       const std::optional<Dim> bytes = bytes_of(*type);
       if (!bytes) continue;
       if (is_stored && is_weight && !is_held && is_input[index(storage.owner)]) held_ -= *bytes;
-      if ((!is_stored || !is_weight) && is_held && !is_literal(*type->shape)) held_ += *bytes;
+      const bool is_counted = is_stored && (is_weight || is_packed(id, graph.value(storage.owner).initializer));
+      if (!is_counted && is_held && !is_literal(*type->shape)) held_ += *bytes;
     }
     for (const Step& step : schedule.steps)
       if (step.body_schedule) visit(*step.body_schedule, step.body);
@@ -83,6 +87,12 @@ class HeldWeights {
       if (output != kAbsent) ++at;
     }
     return std::nullopt;
+  }
+
+  // Whether readers of integers know them as weights.
+  bool is_packed(GraphId graph, std::int32_t initializer) {
+    if (!packed_) packed_ = ops::packed_weights(model_);
+    return packed_->contains({graph, initializer});
   }
 
   bool is_view(const Schedule& schedule, const Storage& storage) const {
@@ -120,6 +130,7 @@ class HeldWeights {
   const Analysis& analysis_;
   FloatStorage floats_;
   std::set<GraphId> seen_;
+  std::optional<std::map<std::pair<GraphId, std::int32_t>, Dim>> packed_;
   Dim held_ = 0;
 };
 

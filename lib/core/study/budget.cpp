@@ -94,8 +94,13 @@ Known known(const Budget& budget, const Analysis& analysis, const BudgetOptions&
                                         : known({&totals.cost.bytes_read, &totals.cost.bytes_written});
     case BudgetKind::Params:
       return known({&totals.params});
-    case BudgetKind::Memory:
-      return totals.activation_peak_bytes ? known({&totals.weight_bytes, &*totals.activation_peak_bytes}) : Known{};
+    case BudgetKind::Memory: {
+      if (totals.activation_peak_bytes) return known({&totals.weight_bytes, &*totals.activation_peak_bytes});
+      const Dim activations = options.activation_bytes.value_or(0);
+      Known result = known({&totals.weight_bytes, &activations});
+      result.free_dims = analysis.free_dims;
+      return result;
+    }
     case BudgetKind::Seconds: {
       const OpCost& cost = totals.cost;
       return known({&cost.macs, &cost.arith, &cost.special, &cost.bytes_read, &cost.bytes_written});
@@ -186,9 +191,9 @@ BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const 
     found.time = options.time;
   } else {
     found.count = count.value;
-    if (!found.is_known())
-      result.causes.push_back(budget.kind == BudgetKind::Memory ? "the size of some activation is not known"
-                                                                : "the count is not known");
+    if (!found.is_known()) result.causes.push_back("the count is not known");
+    if (budget.kind == BudgetKind::Memory && !analysis.totals.activation_peak_bytes && !options.activation_bytes)
+      result.causes.push_back("the size of some activation is not known");
   }
   if (found.time != nullptr && found.time->at_least && found.time->unknown_rows > analysis.totals.unmodelled_nodes)
     result.causes.push_back(cat("the device has no known peak for ",

@@ -8,6 +8,7 @@
 #include "pagoda/base/text.h"
 #include "pagoda/core/conventions.h"
 #include "pagoda/core/decoder.h"
+#include "pagoda/core/fit.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -102,7 +103,10 @@ class Sweeper {
     const Totals& totals = analysis_.totals;
     point.macs = count_at(totals.cost.macs, at);
     point.param_bytes = count_at(totals.param_bytes, at);
-    if (totals.activation_peak_bytes) point.activation_peak_bytes = count_at(*totals.activation_peak_bytes, at);
+    if (totals.activation_peak_bytes)
+      point.activation_peak_bytes = count_at(*totals.activation_peak_bytes, at);
+    else if (!options_.is_step)
+      point.activation_peak_bytes = planned_peak(at);
     if (items_) point.items = count_at(*items_, at);
     point.memory_bytes = sum(count_at(totals.weight_bytes, at), point.activation_peak_bytes);
     if (is_published(options_.count)) {
@@ -117,6 +121,12 @@ class Sweeper {
     const bool is_known = point.flops && point.bytes && *point.bytes > 0;
     if (is_known && (!analysis_.partial || is_published(options_.count)))
       point.intensity = static_cast<double>(*point.flops) / static_cast<double>(*point.bytes);
+  }
+
+  // For a formula that is too complex.
+  std::optional<Int> planned_peak(const Bindings& at) const {
+    const MemoryNeed need = memory_need(model_, analysis_, nullptr, at);
+    return need.at_least || !need.activations ? std::nullopt : std::optional(need.cache + *need.activations);
   }
 
   // The published rules multiply the graph as exported by the batch and take every other free size as 1.

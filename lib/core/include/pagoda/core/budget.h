@@ -49,6 +49,9 @@ struct BudgetOptions {
   // If given, every one of its points must stay within the limit; `swept` holds the symbols that its axes set.
   const Sweep* sweep = nullptr;
   std::vector<std::string> swept = {};
+  // The activation peak, for an analysis whose formula of it is too complex; without it, the weights alone are a lower
+  // bound.
+  std::optional<Int> activation_bytes = std::nullopt;
 };
 
 struct BudgetResult {
