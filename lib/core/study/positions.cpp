@@ -135,14 +135,17 @@ class Search {
       constexpr std::size_t kPast = 3;
       const Shape* past = row.graph == 0 ? shape_of(analysis_, node.input(kPast)) : nullptr;
       const std::optional<Dim> present = from_end(1, 1);
-      const bool is_buffer = past != nullptr && past->size() == 4 && present == (*past)[2];
-      return present && !is_buffer && node.output(1) != kAbsent ? present : tokens;
+      const bool grows = past != nullptr && past->size() == 4 && present && *present != (*past)[2];
+      return grows && node.output(1) != kAbsent ? present : tokens;
     }
     const ValueId ids = lookup.ids < 0 ? kAbsent : node.input(static_cast<std::size_t>(lookup.ids));
     if (ids == kAbsent) return tokens;
-    const std::optional<Dim> end = positions_end(resolved({row.graph, ids}));
-    // Tables shorter than the sequence are refused whatever the positions are, except where rows are picked one by one.
-    return end || node.op_type == "EmbedLayerNormalization" ? end : tokens;
+    std::optional<Dim> end = positions_end(resolved({row.graph, ids}));
+    const Shape* shape = row.graph == 0 ? shape_of(analysis_, ids) : nullptr;
+    const bool is_first = shape != nullptr && shape->size() < 2;  // the position of the first token
+    if (end && is_first) end = tokens ? std::optional(*end + *tokens - 1) : std::nullopt;
+    // No rotation takes more tokens than its table has rows, whatever their positions are.
+    return end || node.op_type.view().ends_with("LayerNormalization") ? end : tokens;
   }
 
   // A Gather of rows, or a Slice of rows from one position to another.
