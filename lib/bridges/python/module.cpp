@@ -267,6 +267,7 @@ nb::dict totals(const Estimate& estimate) {
   const documents::EstimateTotals& all = estimate.document().totals;
   nb::dict result = counts_of(documents::RowKind::Total, all.counts);
   result["intensity"] = number(all.intensity);
+  result["weight_bytes"] = number(all.weight_bytes);
   result["activation_peak_bytes"] = number(all.activation_peak_bytes);
   result["unmodelled_nodes"] = all.unmodelled_nodes;
   nb::list ops;

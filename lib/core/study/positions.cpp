@@ -145,7 +145,7 @@ class Search {
     const bool is_first = shape != nullptr && shape->size() < 2;  // the position of the first token
     if (end && is_first) end = tokens ? std::optional(*end + *tokens - 1) : std::nullopt;
     // No rotation takes more tokens than its table has rows, whatever their positions are.
-    return end || node.op_type.view().ends_with("LayerNormalization") ? end : tokens;
+    return end || node.op_type.ends_with("LayerNormalization") ? end : tokens;
   }
 
   // A Gather of rows, or a Slice of rows from one position to another.
