@@ -9,11 +9,17 @@ namespace pagoda::estimate {
 namespace {
 
 // Why a tensor has no bytes.
-std::string_view cause(const TensorType& type) {
+std::string_view why_unsized(const TensorType& type) {
   if (type.element == ElementType::String) return "strings have any length";
   if (type.container != Container::Tensor && type.container != Container::Optional)
     return "its members are not counted";
   return type.shape ? "its element type is not known" : "its rank is not known";
+}
+
+bool is_of_unmodelled(const Analysis& analysis, const Name& output) {
+  return std::ranges::any_of(analysis.nodes, [&](const NodeReport& row) {
+    return row.cost.mark == Mark::Unmodelled && std::ranges::count(row.outputs, output, &OutputInfo::name) > 0;
+  });
 }
 
 std::string unsized_text(const Model& model, const Analysis& analysis, const MemoryPlan& plan) {
@@ -22,7 +28,7 @@ std::string unsized_text(const Model& model, const Analysis& analysis, const Mem
   for (const Name& name : plan.unsized) {
     const auto value = std::ranges::find(values, name, &Value::name);
     const auto at = static_cast<std::size_t>(value - values.begin());
-    names.push_back(at < analysis.types.size() ? cat(base::printable(name), " (", cause(analysis.types[at]), ")")
+    names.push_back(at < analysis.types.size() ? cat(base::printable(name), " (", why_unsized(analysis.types[at]), ")")
                                                : std::string(base::printable(name)));
   }
   for (const std::int32_t node : plan.unsized_bodies)
@@ -38,9 +44,12 @@ std::string unsized_text(const Model& model, const Analysis& analysis, const Mem
 Count activation_peak(const Model& model, Analysis& analysis) {
   if (const auto& peak = analysis.totals.activation_peak_bytes) return count(*peak);
   if (!impossible_size(analysis, {}).empty()) return {};
-  const MemoryPlan plan = plan_memory(model, analysis, {.reorder = false, .arena = false});
+  MemoryPlan plan = plan_memory(model, analysis, {.reorder = false, .arena = false});
   if (plan.unsized.empty() && plan.unsized_bodies.empty()) return plan.peak_bytes;
-  warn(analysis, "memory is a lower bound, without " + unsized_text(model, analysis, plan));
+  // Warnings of their own name unmodelled nodes.
+  std::erase_if(plan.unsized, [&](const Name& name) { return is_of_unmodelled(analysis, name); });
+  if (!plan.unsized.empty() || !plan.unsized_bodies.empty())
+    warn(analysis, "memory is a lower bound, without " + unsized_text(model, analysis, plan));
   return Count(plan.peak_bytes).at_least();
 }
 
