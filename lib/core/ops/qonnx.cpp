@@ -40,7 +40,6 @@ void infer_thresholds(OpContext& op) {
 
 constexpr OpFacts kRounded = kQuantize.with(Gradient::Constant);
 constexpr OpFacts kRoundedByScale = kRounded.reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint});
-constexpr OpFacts kThresholds = facts_of_kind(OpKind::Pointwise, BatchAxis::First, Gradient::Constant);
 
 // clang-format off
 constexpr OpRule kQonnxRules[] = {
@@ -48,7 +47,7 @@ constexpr OpRule kQonnxRules[] = {
     {"BipolarQuant",   infer_same,       cost_bipolar,     nullptr, "compare, mul per element", kRounded},
     {"FloatQuant",     infer_same,       cost_float_quant, nullptr, "2 div, abs, add, sub, 2 roundings, max, 2 mul, 2 clamps, log2, 2 to a power per element", kRounded},
     {"IntQuant",       infer_same,       cost_quant,       nullptr, "div, add, round, 2 clamps, sub, mul per element", kRoundedByScale},
-    {"MultiThreshold", infer_thresholds, cost_thresholds,  nullptr, "compares with each threshold and adds up; scale and bias per element", kThresholds},
+    {"MultiThreshold", infer_thresholds, cost_thresholds,  nullptr, "compares with each threshold and adds up; scale and bias per element", kSteps},
     {"Quant",          infer_same,       cost_quant,       nullptr, "div, add, round, 2 clamps, sub, mul per element", kRoundedByScale},
     {"Trunc",          infer_same,       cost_trunc,       nullptr, "2 div, add, 2 roundings, sub, mul per element; 2 clamps in version 2", kRoundedByScale},
 };
