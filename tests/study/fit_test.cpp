@@ -71,7 +71,7 @@ TEST_CASE("the cache of a decoder is counted with the new token, apart from the 
   const MemoryNeed need = memory_need(model, decode);
   // Keys and values of 12 layers, 12 heads of 64, float32, for 100 tokens of 2 sequences.
   CHECK(need.cache == 2 * 12 * 12 * 64 * 4 * 100 * 2);
-  CHECK(need.total() == *decode.totals.param_bytes.value() + decode.totals.activation_peak_bytes->evaluate({}));
+  CHECK(need.total() == *decode.totals.weight_bytes.value() + decode.totals.activation_peak_bytes->evaluate({}));
 }
 
 }  // namespace pagoda
