@@ -84,7 +84,7 @@ void draw_types(Svg& svg, Column& column, const Series& series, std::size_t at) 
   svg.open("g class='legend' data-s='%' display='%'", {at, at == 0 ? "" : "none"});
   for (std::size_t i = 0; i <= named; ++i) {
     const TypeTime& type = i < named ? series.types[i] : other;
-    if (type.items == 0) continue;
+    if (type.items == 0 || (series.seconds > 0 && !(type.seconds > 0))) continue;
     const std::size_t color = i < named ? i : kColors;
     const double share = series.seconds > 0 ? type.seconds / series.seconds : 0, y = column.y();
     svg.open("g class='type' data-type='%' data-c='%'", {type.type, color});
@@ -151,8 +151,8 @@ void draw_marks(Svg& svg, Column& column, const Chart& chart) {
     column.star_entry(has_measured, has_estimate && has_measured ? "whole model (filled: measured)" : "whole model");
   }
   double at = column.left + 4;
-  const double y = column.y() + 12;
-  for (const double share : {0.01, 0.05, 0.25}) {
+  const double y = column.y() + 15;
+  for (const double share : {0.01, 0.1, 0.3}) {
     const double radius = dot_radius(share);
     at += radius;
     svg.leaf("circle class='ghost' cx='%' cy='%' r='%' fill='none' stroke='%'", {at, y, radius, kMuted});
@@ -163,7 +163,7 @@ void draw_marks(Svg& svg, Column& column, const Chart& chart) {
   const std::string what = has_measured ? "of the time" : "of least time";
   const bool has_room = at + text_width(what, kSmallText) <= column.right;
   if (has_room) svg.note(at, y + 4, what);
-  column.skip(kLine + 10);
+  column.skip(kLine + 14);
   if (!has_room) column.line(what);
 }
 
@@ -177,7 +177,7 @@ void draw_not_drawn(Svg& svg, Column& column, const Series& series, std::size_t 
                      kMuted, 2);
   }
   if (series.outside > 0)
-    column.paragraph(std::to_string(series.outside) + " beyond the frame, at its edge" +
+    column.paragraph(std::to_string(series.outside) + " beyond the frame: ‹ at its edge" +
                          (series.outside_share > 0 ? ", " + percent_text(series.outside_share) : ""),
                      kMuted, 2);
   std::size_t joined = 0;
