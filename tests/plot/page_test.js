@@ -15,9 +15,7 @@
   const dots = () => all(".series .estimated > *, .series .measured > *, #outside path, #rail rect").filter((n) => is_shown(n) && (!n.closest(".series") || is_shown(n.closest(".series"))));
   // The page updates its address with a delay, or when the reader leaves.
   const address = () => (window.dispatchEvent(new Event("pagehide")), location.hash);
-  // A page whose dots would be one point on the roofline opens with other axes; most of this test is about the roofline.
-  const opened = $("#y").value, roofline = opened === "rate" ? "" : "&y=rate", show_roofline = () => roofline && set("y", "rate", "change");
-  const clear = () => { $("#clear").click(); show_roofline(); };
+  const clear = () => $("#clear").click();
   const data = JSON.parse($("#chart-data").textContent);
   // A comparison of two models opens with the new one.
   const items = data.series[data.series.length === 2 && $("#pairs-data") ? 1 : 0].items, whole = items.count;
@@ -31,12 +29,20 @@
   check("the status counts every operator", count() === whole && status().includes("100%"), status());
   check("no text of the page is a number that is none", !/\bNaN\b|Infinity|undefined/.test(document.body.innerText), document.body.innerText.match(/.{20}(NaN|Infinity|undefined).{20}/)?.[0]);
 
-  if (roofline) {
-    check("other axes than the roofline's say why", /On the roofline, .* the ridge/.test($("#axes-note").textContent) && $("#roofs").getAttribute("display") === "none", $("#axes-note").textContent);
-    check("over bytes, every row with bytes has a dot beside the line of its memory", opened !== "bytes" || ($("#bandwidth path") && !$("#rail rect")), opened);
-    show_roofline();
-    check("the roofline is one choice away", is_shown($("#roofs")) && $("#axes-note").textContent === "" && address().includes("y=rate"), location.hash);
+  check("the page opens with the roofline", $("#y").value === "rate", $("#y").value);
+  if (data.roofs.has_main) {
+    const at = +$("#ridge circle").getAttribute("cx"), frame = $("svg .frame").getBBox();
+    check("the frame holds the ridge of the main roof", is_shown($("#ridge")) && at >= frame.x && at <= frame.x + frame.width, at);
+    check("the main roof is solid", $(`.roof[data-roof="${data.roofs.compute[data.roofs.main].id}"] path`).getAttribute("stroke-dasharray") === "none", 0);
+  } else {
+    check("without a roof of most FLOPs there is no ridge", !is_shown($("#ridge")), 0);
   }
+  const margin = all("#margin text").map((node) => node.getBBox()), frame_right = $("svg .frame").getBBox().x + $("svg .frame").getBBox().width;
+  check("roofs are labelled in the right margin, inside the picture, none on another", margin.length > 0 && margin.every((box, i) => box.x > frame_right && box.x + box.width <= $("#roofline").viewBox.baseVal.width + 1 && (i === 0 || box.y >= margin[i - 1].y + 10)), margin.map(({ x, y, width }) => [x, y, width]));
+  $("#marks").open = true;
+  check("the page explains its marks", /area: 1, 5 and 10 % of the time/.test($("#marks").innerText) && all("#marks li").length >= 3, $("#marks").innerText);
+  check("no type of the legend has no time", !all("#legend .type b").some((b) => b.textContent === "0%") || !(data.series[0].seconds > 0), $("#legend").textContent);
+  check("rows that stand for several have no member's name", (() => { const one = items.name; return all("#rows tr[data-line]").every((tr) => !/ others$| without a dot$/.test(tr.cells[0].title) || !one.includes(tr.cells[0].title)); })(), 0);
 
   // The runs of all models are inside the frame, whichever model's dots are shown.
   const ends = all('#plot > g.path[data-kind="runs"] > path:first-child').flatMap((path) => path.getAttribute("d").match(/-?[\d.]+ -?[\d.]+/g).map((pair) => pair.split(" ").map(Number)));
@@ -284,10 +290,10 @@
   $("#dark").click();
   clear();
 
-  location.hash = "#q=" + encodeURIComponent(name) + "&sort=name&" + zoomed.slice(1) + roofline;
+  location.hash = "#q=" + encodeURIComponent(name) + "&sort=name&" + zoomed.slice(1);
   window.dispatchEvent(new HashChangeEvent("hashchange"));
   check("an address brings its view back", $("#search").value === name && count() < whole && place() !== still, location.hash);
-  location.hash = "#row=99999&s=77&level=l9&view=1,0,x,y&roof=%3Cb%3E&sort=bogus&share=-4" + roofline;
+  location.hash = "#row=99999&s=77&level=l9&view=1,0,x,y&roof=%3Cb%3E&sort=bogus&share=-4";
   window.dispatchEvent(new HashChangeEvent("hashchange"));
   check("a senseless address is the whole picture", count() === whole && place() === still, location.hash);
 

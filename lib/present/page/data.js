@@ -2,7 +2,7 @@
 const chart = JSON.parse(document.getElementById("chart-data").textContent);
 const strings = chart.strings;
 const kAbsence = ["", "no work on the device", "no FLOPs: in the column at the left edge", "work not known", "no bound for its type", "no kernel measured",
-  "measured as 0 s", "joined no operator"];
+  "measured as 0 s", "joined no operator", "inside the kernels of other rows"];
 const kLimit = ["none", "compute", "memory", "neither", "unknown", "latency"], kLetters = "-CMNUL";
 const kNoLimits = () => kLimit.map(() => 0);
 const kPalette = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#999999"];
@@ -23,15 +23,15 @@ function total(list, get) {
 }
 const ratio = (a, b) => (a > 0 && b > 0 ? a / b : null);
 
-// The common pattern of names that differ only in numbers, as report::common_name(): "layers.*/conv/Conv".
-function common_name(names) {
+// The common pattern of names that differ only in numbers, as report::common_name(): "layers.*/conv/Conv"; else `otherwise`.
+function common_name(names, otherwise = names[0]) {
   const parts = names[0].split(/(\d+)/), differs = parts.map(() => false);
   for (const name of names.slice(1)) {
     const others = name.split(/(\d+)/);
-    if (others.length !== parts.length) return names[0];
+    if (others.length !== parts.length) return otherwise;
     others.forEach((part, i) => (differs[i] ||= part !== parts[i]));
   }
-  return differs.some((is, i) => is && i % 2 === 0) ? names[0] : parts.map((part, i) => (differs[i] ? "*" : part)).join("");
+  return differs.some((is, i) => is && i % 2 === 0) ? otherwise : parts.map((part, i) => (differs[i] ? "*" : part)).join("");
 }
 
 // What the search looks through: the path of an item, as the Structure tab forms it, without leading slashes.
@@ -67,9 +67,12 @@ function make_series(series, index) {
     row.is_aggregate = aggregates.has(row.dot);
     row.type = strings[items.type[row.first]];
     row.types = row.is_aggregate ? row.type : null;
-    row.name = row.dot === null || row.is_aggregate ? items.name[row.first] : common_name(list.map((i) => items.name[i]));
-    row.shape = strings[items.shape[row.first]];
-    row.dtype = strings[items.dtype[row.first]];
+    // A member's name, shape or type stands for the others only if all have it.
+    const names = list.map((i) => items.name[i]), alike = (texts) => (list.every((i) => texts[i] === texts[row.first]) ? strings[texts[row.first]] : "");
+    row.name = row.is_aggregate ? `${row.type}, ${list.length.toLocaleString("en")} others` : row.dot === null ? common_name(names, `${row.type}, ${list.length.toLocaleString("en")} without a dot`) : common_name(names);
+    row.shape = alike(items.shape);
+    row.dtype = alike(items.dtype);
+    row.at_least = !!items.at_least && list.some((i) => items.at_least[i]);
     row.absence = items.absence[row.first];
     row.limit = items.limit[row.first];
     row.seconds = list.reduce((sum, i) => sum + (seconds(i) ?? 0), 0);
@@ -99,7 +102,7 @@ function make_series(series, index) {
   // A pattern of several rows tells none of them from the others.
   const named = new Map();
   for (const row of rows) named.set(row.name, (named.get(row.name) ?? 0) + 1);
-  for (const row of rows) if (named.get(row.name) > 1) row.name = items.name[Math.min(...row.list)];
+  for (const row of rows) if (named.get(row.name) > 1 && row.dot !== null && !row.is_aggregate) row.name = items.name[Math.min(...row.list)];
   for (const member of items.members)
     if (row_of[member[0]]) row_of[member[0]].text += " " + member.slice(2).filter((_, k) => k % 2 === 0).join(" ").toLowerCase();
   const with_parts = new Set([...items.members, ...items.kernels].map((entry) => entry[0]));
@@ -135,11 +138,13 @@ const percent = (value) => (value === null ? "–" : value === 0 ? "0%" : value 
   : String(Number((100 * value).toPrecision(100 * value >= 99.95 ? 4 : 100 * value >= 9.995 ? 3 : 2))) + "%");
 function decade(exponent) {
   if (exponent < 0 && exponent >= -4) return "0." + "0".repeat(-exponent - 1) + "1";
+  // "10 µ" would be read as a prefix of the axis' unit.
+  if (exponent < 0) return "10⁻" + [...String(-exponent)].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("");
   const step = Math.floor(exponent / 3);
   return ("1" + "0".repeat(exponent - 3 * step) + " " + (kPrefixes[step + 8] ?? "")).trim();
 }
 // A tick at 1, 2 or 5 times a power of ten.
-const tick_text = (step, exponent) => (step === 1 ? decade(exponent) : si(step * 10 ** exponent).replace(/^(\d+) m$/, (_, n) => n / 1000));
+const tick_text = (step, exponent) => (step === 1 ? decade(exponent) : exponent < -4 ? `${step}·${decade(exponent)}` : si(step * 10 ** exponent).replace(/^(\d+) m$/, (_, n) => n / 1000));
 // Three digits with trailing zeros, as in the tables of the command line.
 function digits3(value) {
   let decimals = 3;

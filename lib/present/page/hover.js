@@ -8,11 +8,12 @@ function facts_of(row) {
   const add = (key, text) => text && text !== "–" && out.push([key, text]);
   add("shape", row.shape);
   add("precision", row.dtype);
-  add(measured ? "measured" : "lower bound", row.has_time ? `${si(row.seconds, "s")}, ${percent(row.share)} of the time` : "");
+  const at_least = row.at_least ? "≥ " : "";  // a size that the data decide is 1
+  add(measured ? "measured" : "lower bound", row.has_time ? `${measured ? "" : at_least}${si(row.seconds, "s")}, ${percent(row.share)} of the time` : "");
   if (measured && row.low !== null) add("runs", `${si(row.high, "s")} … ${si(row.low, "s")}`);
   if (measured) add("lower bound", si(row.bound, "s"));
-  add("FLOP", si(row.flops));
-  add("DRAM", si(row.bytes, "B") + (s.items.dram_bytes && total(row.list, (i) => s.items.dram_bytes[i]) !== null ? " measured" : ` by ${s.traffic === "unfused" ? "the estimate" : s.traffic + " traffic"}`));
+  add("FLOP", row.flops === null ? "" : at_least + si(row.flops));
+  add("DRAM", (row.bytes === null ? "" : at_least) + si(row.bytes, "B") + (s.items.dram_bytes && total(row.list, (i) => s.items.dram_bytes[i]) !== null ? " measured" : ` by ${s.traffic === "unfused" ? "the estimate" : s.traffic + " traffic"}`));
   if (row.l2 !== null) add("L2", si(row.l2, "B"));
   if (row.l1 !== null) add("L1", si(row.l1, "B"));
   add("intensity", row.flops > 0 && row.bytes > 0 ? plain(row.flops / row.bytes) + " FLOP/B" : "");
@@ -25,7 +26,7 @@ function facts_of(row) {
   const gain = row.roof_share !== null && row.roof_share > 0 && row.roof_share < 1 ? 1 / row.roof_share : null;
   if (gain) add("room", `up to ${plain(gain)}× at the roof`);
   else if (!measured && row.compute > 0 && row.memory > 0)
-    add("room", `${plain(Math.max(row.compute, row.memory) / Math.min(row.compute, row.memory))}× until the other roof`);
+    add("room", `would be ${row.compute < row.memory ? "compute-bound with" : "memory-bound with"} ${plain(Math.max(row.compute, row.memory) / Math.min(row.compute, row.memory))}× the ${row.compute < row.memory ? "work" : "bytes"}`);
   if (row.partners && row.recoverable > 0) add("recoverable", `${si(row.recoverable, "s")} if fused with ${row.partners}`);
   if (s.items.flags) add("counters", strings[s.items.flags[row.first]]);
   add("energy", row.joules !== null ? si(row.joules, "J") : "");
@@ -59,6 +60,7 @@ function show_card_of(row) {
 
 function show_ruler(row) {
   ruler.replaceChildren();
+  drawn_texts.forEach(({ node }) => node.removeAttribute("opacity"));
   if (!row || !row.at) return;
   const [x, y] = row.at;
   if (row.box) {
@@ -71,22 +73,30 @@ function show_ruler(row) {
   if (!point || place.rail || axes !== "rate") return;
   element("path", { class: "ruler-line", stroke: "#59636e", "stroke-width": 1, "stroke-dasharray": "3 3", d: `M${fix(x)} ${plot.y1}V${plot.y0}` }, ruler);
   const limits = [];
-  chart.roofs.bandwidth.forEach((roof) => limits.push([point.x * roof.value, roof.name, true]));
+  // The intensity is of one memory level: it has no place under the roof of another.
+  const level = chart.roofs.bandwidth.find((roof) => roof.id === state.level) ?? chart.roofs.bandwidth[0];
+  limits.push([point.x * level.value, level.name, true]);
   const own = chart.roofs.compute[row.roof ?? -1];
   if (own) limits.push([own.value, own.name, false]);
   const top = own ? own.value : Infinity;
   limits.sort((a, b) => a[0] - b[0]);
-  let last = Infinity;
+  const said = [], dots = series().rows.filter((other) => other.at && !other.box && other !== row).slice(0, 300).flatMap(boxes_of);
   for (const [value, name, is_slope] of limits) {
-    if (is_slope && value > top) continue;
     const at = Y(value);
-    if (!(at > plot.y0 && at < plot.y1)) continue;
+    if ((is_slope && value > top) || !(at > plot.y0 && at < plot.y1)) continue;
     element("circle", { class: "ink-fill", cx: fix(x), cy: fix(at), r: 2.5, fill: "#1f2328" }, ruler);
-    if (last - at < 14) continue;
-    last = at;
-    const is_left = x > plot.x1 - 190;
-    element("text", { class: "halo", x: fix(x + (is_left ? -8 : 8)), y: fix(at - 5), "text-anchor": is_left ? "end" : "start" }, ruler).textContent =
-      `${si(value, "FLOP/s")} ${name}` + (place.m && value > point.y * 1.02 ? `, ${plain(value / point.y)}×` : "");
+    // The first place beside the line that is inside the plot and covers no other text; else it hides what it covers.
+    const gain = place.m && value > point.y * 1.02 ? `, ${plain(value / point.y)}×` : "";
+    const places = [`${si(value, "FLOP/s")} ${name}${gain}`, si(value, "FLOP/s") + gain].flatMap((text) => [[8, -5], [-8, -5], [8, 15], [-8, 15]].map(([dx, dy]) => {
+      const width = text_width(text), left = dx < 0 ? x + dx - width : x + dx;
+      return { text, dx, dy, box: [left, at + dy - 11, left + width, at + dy + 4] };
+    })).filter(({ box }) => inside(box) && !said.some((other) => overlaps(box, other)));
+    const covered = ({ box }) => drawn_texts.filter((text) => text.boxes.some((other) => overlaps(box, other)));
+    const best = places.find((one) => !covered(one).length && !dots.some((other) => overlaps(one.box, other))) ?? places.find((one) => !covered(one).length) ?? places[0];
+    if (!best) continue;
+    said.push(best.box);
+    covered(best).forEach(({ node }) => node.setAttribute("opacity", 0));
+    element("text", { class: "halo", x: fix(x + best.dx), y: fix(at + best.dy), "text-anchor": best.dx < 0 ? "end" : "start" }, ruler).textContent = best.text;
   }
 }
 

@@ -13,6 +13,7 @@ function update(part = "all") {
     rows_in_view = visible_rows();
     draw(rows_in_view);
     show_status();
+    show_marks();
     show_ruler(series().rows[state.row]);
     choose_unit(rows_in_view);
     draw_tab(rows_in_view);
@@ -66,13 +67,15 @@ function show_controls() {
     return key;
   }));
 }
-// Why the chart is not the roofline that the reader may expect.
+// If nearly all time is at one intensity, as of a decoder at one token: where it is, and how far from the ridge.
 function axes_note() {
-  if (state.y || axes === "rate") return "";
-  const heavy = heavy_dots("rate"), share = heavy.reduce((sum, row) => sum + row.share, 0), part = (get) => heavy.reduce((sum, row) => sum + (get(row) ?? 0), 0), intensity = part((row) => row.estimated_flops) / part((row) => row.estimated_bytes);
-  const bandwidth = chart.roofs.bandwidth[0].value, ridge = chart.roofs.compute[heavy[0].roof ?? state.roof].value / bandwidth;
-  const side = intensity < ridge ? `${plain(ridge / intensity)}× below` : `${plain(intensity / ridge)}× above`;
-  return `On the roofline, ${percent(share)} of the time would be ${axes === "bytes" ? "one point" : "on one level"}, at about ${plain(intensity)} FLOP/B, ${side} the ridge.`;
+  if (axes !== "rate" || state.roof < 0) return "";
+  const rows = series().rows.filter((row) => row.dot !== null && row.absence === 0 && row.flops > 0 && row.bytes > 0 && row.seconds > 0).map((row) => [Math.log10(row.flops / row.bytes), row.seconds]);
+  const all = rows.reduce((sum, [, seconds]) => sum + seconds, 0), middle = rows.reduce((sum, [x, seconds]) => sum + x * seconds, 0) / all;
+  const near = rows.reduce((sum, [x, seconds]) => sum + (Math.abs(x - middle) < 0.15 ? seconds : 0), 0);  // within a factor of 2
+  if (!(near >= 0.9 * all)) return "";
+  const intensity = 10 ** middle, ridge = chart.roofs.compute[state.roof].value / chart.roofs.bandwidth[0].value;
+  return `${percent(near / series().seconds)} of the time is at about ${plain(intensity)} FLOP/B, ${intensity < ridge ? `${plain(ridge / intensity)}× below` : `${plain(intensity / ridge)}× above`} the ridge.`;
 }
 function show_frame() {
   by_id("zoom-reset").setAttribute("aria-pressed", state.view === null);
@@ -88,7 +91,7 @@ function show_legend() {
     sum.share += row.share;
   }
   const focused = document.activeElement?.dataset?.type;
-  by_id("legend").replaceChildren(...[...sums].sort((a, b) => (a[1].color === 6) - (b[1].color === 6) || b[1].share - a[1].share).map(([type, sum]) => {
+  by_id("legend").replaceChildren(...[...sums].filter(([, sum]) => sum.share > 0 || !(series().seconds > 0)).sort((a, b) => (a[1].color === 6) - (b[1].color === 6) || b[1].share - a[1].share).map(([type, sum]) => {
     const entry = document.createElement("button"), part = document.createElement("b");
     entry.type = "button";
     entry.className = "type" + (state.hidden.has(type) ? " off" : "");
@@ -107,7 +110,32 @@ function show_legend() {
     sum.count += row.list.length;
     sum.share += row.share;
   }
-  by_id("absent").textContent = absent.size ? "No dot: " + [...absent].map(([why, sum]) => `${sum.count} ${kAbsence[why]}${sum.share > 0 ? ", " + percent(sum.share) + " of the time" : ""}`).join("; ") + "." : "";
+  by_id("absent").textContent = absent.size ? "No dot: " + [...absent].map(([why, sum]) => `${sum.count.toLocaleString("en")} ${kAbsence[why]}${sum.share > 0 ? ", " + percent(sum.share) + " of the time" : ""}`).join("; ") + "." : "";
+}
+// What the marks of the picture mean: those that this series has.
+function show_marks() {
+  const s = series(), is_measured = s.time === "measured", rows = s.rows, entries = [];
+  const add = (is_there, text, width, ...marks) => {
+    if (!is_there) return;
+    const picture = element("svg", { width, height: 18, viewBox: `0 0 ${width} 18`, "aria-hidden": "true" });
+    for (const [tag, attributes] of marks) element(tag, attributes, picture);
+    entries.push(made("li", {}, picture, text));
+  };
+  const hollow = { fill: kPalette[0], "fill-opacity": 0.18, stroke: kPalette[0], "stroke-width": 1.6 }, filled = { fill: kPalette[0], stroke: "#333", "stroke-width": 0.6 }, gray = { fill: "none", class: "ghost", "stroke-width": 1 };
+  add(rows.some((row) => row.nodes?.e && !row.nodes.m) || !is_measured, "least time (bound)", 14, ["circle", { cx: 7, cy: 9, r: 5, ...hollow }]);
+  add(is_measured, "measured; its wedge points to the bound", 14, ["circle", { cx: 7, cy: 9, r: 5, ...filled }]);
+  add(s.bound_star || s.trajectory, "whole model at its least time", 18, ["path", { d: star_path(9, 9, 8), class: "star", "stroke-width": 1.2 }]);
+  add(s.measured_star || s.runs, "whole model, measured", 18, ["path", { d: star_path(9, 9, 8), class: "star measured", fill: "#F0E442", "stroke-width": 1.2 }]);
+  const sizes = [0.01, 0.05, 0.1];
+  add(true, "area: 1, 5 and 10 % of the time", 42, ...sizes.map((share, i) => ["circle", { cx: [4, 15, 32][i], cy: 9, r: radius(share), ...gray }]));
+  add(is_measured && rows.some((row) => row.l2 > 0), "the same at its L2 bytes", 12, ["path", { d: "M1 9l5 -5l5 5l-5 5Z", ...filled }]);
+  add(is_measured && rows.some((row) => row.l1 > 0), "at its L1 bytes", 12, ["path", { d: "M1 13h10l-5 -9Z", ...filled }]);
+  add(out_of_view.count, "outside the plot, in that direction", 12, ["path", { d: "M9 3l-6 6l6 6", fill: "none", stroke: kPalette[0], "stroke-width": 2 }]);
+  add(plot.has_rail, "column at the left: no FLOPs; its height is the whole time", 12, ["rect", { x: 1, y: 3, width: 10, height: 12, ...filled }]);
+  add(rows.some((row) => row.is_aggregate), "dashed: the lightest rows of one type and place", 14, ["circle", { cx: 7, cy: 9, r: 5, ...hollow, "stroke-dasharray": "2 2" }]);
+  const limits = kLimit.map((name, limit) => [name, limit]).filter(([, limit]) => limit && rows.some((row) => row.limit === limit && row.seconds > 0));
+  if (limits.length) entries.push(made("li", {}, "bars above the plot: time bound by ", ...limits.flatMap(([name, limit]) => [made("i", { class: "chip l" + limit }, kLetters[limit]), ` ${name} `])));
+  by_id("marks").querySelector("ul").replaceChildren(...entries);
 }
 function toggle_type(type, only) {
   const types = [...new Set(series().rows.map(type_key))];
@@ -130,7 +158,7 @@ function fill_choices() {
 // The choices of roofs for the current device.
 function fill_roofs() {
   const options = (id, list) => by_id(id).replaceChildren(...list.map(([value, text]) => new Option(text, value)));
-  options("precision", chart.roofs.compute.map((roof, i) => [i, roof.name]));
+  options("precision", [...chart.roofs.compute.map((roof, i) => [i, roof.name]), [-1, "none"]]);
   const boxes = [...chart.roofs.bandwidth, ...chart.roofs.compute].map((roof) => [roof.id, roof.name]);
   if ([...chart.roofs.bandwidth, ...chart.roofs.compute].some((roof) => roof.spec)) boxes.push(["spec", "as the vendor states"]);
   by_id("roof-boxes").querySelectorAll("label").forEach((label) => label.remove());
@@ -305,5 +333,7 @@ connect();
 connect_plot();
 connect_what_if();
 measure();
+// Folded where it would push the table or the tabs off the first screen.
+by_id("marks").open = room.window >= 1000 && room.window_wide > 980;
 update();
 document.documentElement.dataset.ready = "1";

@@ -21,7 +21,8 @@ function lay_out() {
   const width = Math.max(300, Math.round(room.chart)), is_narrow = width < 520;
   const height = Math.round(clamp(is_narrow ? 1.1 * width : Math.min(0.72 * width, room.window - 330), 380, 760));
   const rail = axes !== "bytes" && series().rows.some((row) => row.absence === 2 && row.share > 0);
-  Object.assign(plot, { axis: is_narrow ? 56 : 62, y0: kHistogram + 12, x1: width - 14, y1: height - 44, width, height, has_rail: rail });
+  plot.is_narrow = width < 760;
+  Object.assign(plot, { axis: 62, y0: kHistogram + 12, x1: width - Math.max(14, margin_width()), y1: height - 44, width, height, has_rail: rail });
   plot.x0 = plot.axis + (rail ? kRail : 0);
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.setAttribute("width", width);
@@ -32,7 +33,7 @@ function lay_out() {
   place(svg.querySelector("#plot-area rect"), { x: plot.x0 - 0.5, y: plot.y0 - 0.5, width: plot.x1 - plot.x0 + 1, height: plot.y1 - plot.y0 + 1 });
   place(document.getElementById("title-x"), { x: (plot.x0 + plot.x1) / 2, y: height - 8 });
   const middle = (plot.y0 + plot.y1) / 2;
-  place(document.getElementById("title-y"), { x: 14, y: middle, transform: `rotate(-90 14 ${middle})` });
+  place(document.getElementById("title-y"), { x: 11, y: middle, transform: `rotate(-90 11 ${middle})` });
 }
 
 // Looks up the SVG elements of each row once.
@@ -45,14 +46,8 @@ function take_elements(one) {
   }
   const mark = (row, parent) => element(row.color ? "path" : "circle", { "data-d": row.dot, "data-made": "", fill: kPalette[row.color], stroke: kEdges[row.color] }, parent);
   const take = (selector, name, key = "d") => {
-    for (let node of [...group.querySelector(selector).children]) {
-      // A still picture draws rows without FLOPs as squares on its edge; here they have the shapes of their types.
+    for (const node of [...group.querySelector(selector).children]) {
       const row = by_dot.get(+node.dataset[key]);
-      if (node.tagName === "rect") {
-        node.remove();
-        if (!row) continue;
-        node = mark(row, group.querySelector(selector));
-      }
       if (node.dataset[key] === undefined) continue;
       if (row) row.nodes[name] = node;
       else node.setAttribute("display", "none");  // its row is now part of a kernel
@@ -160,24 +155,80 @@ function draw_bandwidth(taken) {
     return;
   }
 }
-function draw_roofs(taken, names) {
+// Roofs are labelled in the right margin, in the order of their lines; a narrow picture breaks them.
+// A slope is labelled along its line or, where no place is free, in the margin too.
+const kMostMargin = 176, kToLabel = 16;
+const brief_of = (roof) => `${roof.name} ${si(roof.value, roof.unit.startsWith("FLOP") ? "" : roof.unit)}`;
+const slope_text = (roof) => "╱ " + brief_of(roof);
+function margin_rows(text) {
+  if (!plot.is_narrow) return [text];
+  const rows = [];
+  for (const word of text.split(" ")) {
+    const longer = rows.length ? rows[rows.length - 1] + " " + word : word;
+    if (rows.length && text_width(longer) <= kMostMargin / 2) rows[rows.length - 1] = longer;
+    else rows.push(word);
+  }
+  return rows;
+}
+const is_drawn = (roof, i = -1) => shown_roofs().has(roof.id) || (i < 0 ? roof.id === state.level : i === state.roof);
+function margin_width() {
+  if (axes !== "rate") return 0;
+  const texts = [...chart.roofs.compute.filter(is_drawn).map(brief_of), ...chart.roofs.bandwidth.filter((roof) => is_drawn(roof)).map(slope_text), ...(chart.machines ?? []).map((machine) => machine.label)];
+  return kToLabel + 4 + Math.max(0, ...texts.flatMap(margin_rows).map(text_width));
+}
+// Places for labels of that height, in the order of `wanted`: as plot::spread().
+function spread(wanted, height, low, high) {
+  const blocks = [];
+  wanted.forEach((at, i) => {
+    blocks.push([at - height * i, 1]);
+    for (let k = blocks.length - 1; k > 0 && blocks[k - 1][0] / blocks[k - 1][1] > blocks[k][0] / blocks[k][1]; --k) {
+      const [sum, count] = blocks.pop();
+      blocks[k - 1] = [blocks[k - 1][0] + sum, blocks[k - 1][1] + count];
+    }
+  });
+  const first = low + height / 2, last = Math.max(first, high - height * (wanted.length - 0.5));
+  return blocks.flatMap(([sum, count]) => Array(count).fill(clamp(sum / count, first, last))).map((at, i) => at + height * i);
+}
+function draw_margin(labels) {
+  const group = extra("margin"), x = plot.x1 + kToLabel, height = 13 * Math.max(1, ...labels.map((label) => margin_rows(label.text).length)) + 3;
+  group.replaceChildren();
+  labels.sort((a, b) => a.y - b.y);
+  spread(labels.map((label) => label.y), height, plot.y0, plot.y1).forEach((y, i) => {
+    const rows = margin_rows(labels[i].text);
+    element("path", { class: "lead", fill: "none", stroke: "#8a939d", "stroke-width": 0.8, d: `M${plot.x1} ${fix(labels[i].y)}l3 0L${x - 3} ${fix(y)}` }, group);
+    rows.forEach((row, k) => (element("text", { class: "ink", fill: "#1f2328", x, y: fix(y + 4 + 13 * (k - (rows.length - 1) / 2)) }, group).textContent = row));
+  });
+}
+svg.querySelectorAll(".roof text, .roof .lead, #machines text, #machines .lead").forEach((node) => node.remove());
+function label_slope(group, roof, line, blocked) {
+  const dx = line[2] - line[0], dy = line[3] - line[1], length = Math.hypot(dx, dy), angle = Math.atan2(dy, dx), short = `${roof.name} ${si(roof.value, roof.unit)}`;
+  for (const text of [roof.measured ? `${short} (measured${roof.spec ? "; spec " + si(roof.spec, roof.unit) : ""})` : short, short]) {
+    const width = text_width(text);
+    for (const offset of [10, -11, 26, -27]) for (let back = width / 2 + 18; back <= length - width / 2 - 4; back += 8) {
+      const t = back / length, x = line[0] + t * dx + (offset * dy) / length, y = line[1] + t * dy - (offset * dx) / length, boxes = slanted(x, y, width, angle);
+      if (!is_free(boxes, blocked)) continue;
+      element("text", { class: "halo ink", fill: "#1f2328", "text-anchor": "middle", "dominant-baseline": "central", x: fix(x), y: fix(y), transform: `rotate(${fix((angle * 180) / Math.PI)} ${fix(x)} ${fix(y)})` }, group).textContent = text;
+      return boxes;
+    }
+  }
+  return null;
+}
+function draw_roofs(taken) {
   const is_rate = axes === "rate";
   document.getElementById("roofs").setAttribute("display", is_rate ? "inline" : "none");
   draw_bandwidth(taken);
   for (const group of svg.querySelectorAll(".roof")) group.setAttribute("display", "none");
+  draw_margin([]);
   if (!is_rate) return axes === "bytes" ? along(bandwidth_line()) : [];
-  const shown = shown_roofs(), texts = [...names], all = chart.roofs.compute.concat(chart.roofs.bandwidth);
-  const is_seen = (roof, k) => shown.has(roof.id) || (k < chart.roofs.compute.length ? k === state.roof : roof.id === state.level);
-  const segments = all.map((roof, k) => (is_seen(roof, k) ? roof_segment(roof, k < chart.roofs.compute.length, roof.value) : null));
+  const all = chart.roofs.compute.concat(chart.roofs.bandwidth), computes = chart.roofs.compute.length, margin = [];
+  const segments = all.map((roof, k) => (is_drawn(roof, k < computes ? k : -1) ? roof_segment(roof, k < computes, roof.value) : null));
   const line_boxes = segments.map((line) => (line ? along(line) : []));
   all.forEach((roof, k) => {
-    const is_compute = k < chart.roofs.compute.length;
+    const is_compute = k < computes, line = segments[k];
     const group = svg.querySelector(`.roof[data-roof="${roof.id}"]`) ?? element("g", { class: "roof", "data-roof": roof.id }, document.getElementById("roofs")), spec = svg.querySelector(`.spec[data-roof="${roof.id}"]`);
     const is_main = is_compute ? k === state.roof : roof.id === state.level;
-    const visible = is_seen(roof, k);
-    group.setAttribute("display", visible ? "inline" : "none");
+    group.setAttribute("display", is_drawn(roof, is_compute ? k : -1) ? "inline" : "none");
     group.classList.toggle("main", is_main);
-    const line = segments[k];
     const path = group.querySelector("path") ?? element("path", { stroke: "#333c46" }, group);
     path.setAttribute("d", line ? `M${fix(line[0])} ${fix(line[1])}L${fix(line[2])} ${fix(line[3])}` : "M0 0");
     path.setAttribute("stroke-width", is_main ? 2.2 : 1.2);
@@ -187,38 +238,19 @@ function draw_roofs(taken, names) {
       spec.setAttribute("display", stated ? "inline" : "none");
       if (stated) spec.setAttribute("d", `M${fix(stated[0])} ${fix(stated[1])}L${fix(stated[2])} ${fix(stated[3])}`);
     }
-    let label = group.querySelector("text");
-    if (!line) {
-      if (label) label.textContent = "";
-      return;
-    }
-    label ??= element("text", { class: "halo ink", fill: "#1f2328", "text-anchor": "middle", "dominant-baseline": "central" }, group);
-    const unit = roof.unit, dx = line[2] - line[0], dy = line[3] - line[1], length = Math.hypot(dx, dy);
-    const short = `${roof.name} ${si(roof.value, unit)}`;
-    const long = roof.measured ? `${short} (measured${roof.spec ? "; spec " + si(roof.spec, unit) : ""})` : short;
-    label.textContent = "";
-    const clear = [...taken, ...line_boxes.filter((_, other) => other !== k).flat()];
-    for (const [text, blocked] of [[long, clear], [short, clear], [long, taken], [short, taken], [short, texts], [short, texts.slice(names.length)]]) {
-      const width = text_width(text), angle = Math.atan2(dy, dx);
-      // As in the still picture, a label longer than a level roof begins before it.
-      const last = Math.max(length - width / 2 - 4, is_compute ? width / 2 + 58 : 0);
-      for (const offset of [10, -11, 26, -27, 42, -43]) for (let back = width / 2 + 18; back <= last; back += 8) {
-        const t = is_compute ? 1 - back / length : back / length;
-        const x = line[0] + t * dx + (offset * dy) / length, y = line[1] + t * dy - (offset * dx) / length;
-        const boxes = slanted(x, y, width, angle);
-        if (!is_free(boxes, blocked)) continue;
-        taken.push(...boxes);
-        texts.push(...boxes);
-        label.textContent = text;
-        label.setAttribute("x", fix(x));
-        label.setAttribute("y", fix(y));
-        label.setAttribute("transform", `rotate(${fix((angle * 180) / Math.PI)} ${fix(x)} ${fix(y)})`);
-        return;
-      }
-    }
+    group.querySelector("text")?.remove();
+    if (!line) return;
+    const boxes = is_compute ? null : label_slope(group, roof, line, [...taken, ...line_boxes.filter((_, other) => other !== k).flat()]);
+    if (!boxes) return void margin.push({ y: line[is_compute ? 3 : 1], text: is_compute ? brief_of(roof) : slope_text(roof) });
+    taken.push(...boxes);
+    drawn_texts.push({ boxes, node: group.querySelector("text") });
   });
+  for (const { label, peak } of chart.machines ?? []) if (Y(peak) >= plot.y0 && Y(peak) <= plot.y1) margin.push({ y: Y(peak), text: label });
+  draw_margin(margin);
   return line_boxes.flat();
 }
+// Texts in the plot, which a ruler may hide while it covers them.
+const drawn_texts = [];
 
 function draw_ridge() {
   const group = document.getElementById("ridge"), zones = ["memory", "compute"].map((n) => document.getElementById("zone-" + n));
@@ -228,15 +260,17 @@ function draw_ridge() {
   // The zones left and right of the ridge are only meaningful if one roof applies to all rows and none are measured.
   const is_single = [...roofs.values()].filter((share) => share > 0.01).length <= 1 && axes === "rate" && state.level === "dram" && series().time !== "measured";
   for (const zone of zones) zone?.setAttribute("display", is_single ? "inline" : "none");
-  const peak = chart.roofs.compute[state.roof].value;
+  const peak = chart.roofs.compute[state.roof]?.value;
+  group.setAttribute("display", "none");
+  if (!peak) return void zones.forEach((zone) => zone?.setAttribute("display", "none"));
   const bandwidth = (chart.roofs.bandwidth.find((r) => r.id === state.level) ?? chart.roofs.bandwidth[0]).value;
   const x = X(peak / bandwidth), y = Y(peak);
   const slope = roof_segment(null, false, bandwidth);
   const low = 10 ** view().x0;
   // Polygons may extend beyond the frame; the clip path cuts them.
   const left = X(low), left_y = Y(low * bandwidth);
-  zones[0].setAttribute("d", slope ? `M${fix(left)} ${fix(left_y)}L${fix(x)} ${fix(y)}V${Math.max(plot.y1, fix(left_y))}H${fix(left)}Z` : "M0 0");
-  zones[1].setAttribute("d", `M${fix(x)} ${fix(y)}H${Math.max(plot.x1, fix(x))}V${plot.y1}H${fix(x)}Z`);
+  zones[0]?.setAttribute("d", slope ? `M${fix(left)} ${fix(left_y)}L${fix(x)} ${fix(y)}V${Math.max(plot.y1, fix(left_y))}H${fix(left)}Z` : "M0 0");
+  zones[1]?.setAttribute("d", `M${fix(x)} ${fix(y)}H${Math.max(plot.x1, fix(x))}V${plot.y1}H${fix(x)}Z`);
   const [drop, dot, title, memory, compute] = group.children;
   const is_inside = x >= plot.x0 && x <= plot.x1;
   const top = axes === "rate" ? y : plot.y0;
@@ -255,7 +289,8 @@ function draw_ridge() {
   compute.setAttribute("x", fix(x + 8));
 }
 
-const radius = (share) => Math.min(14, Math.max(2.2, 14 * Math.sqrt(Math.max(0, share) / 0.25)));
+// The area grows linearly with the share of the time: as plot::dot_radius().
+const radius = (share) => Math.sqrt(2.2 ** 2 + (24 ** 2 - 2.2 ** 2) * clamp(share, 0, 1));
 // Colours other than by type; by limit: in the order of kLimit, from the style.
 const kLimitColors = kLimit.map((limit) => getComputedStyle(document.documentElement).getPropertyValue("--" + limit).trim());
 const kShareSteps = [[0.2, "#D55E00"], [0.4, "#E69F00"], [0.6, "#CC79A7"], [0.8, "#56B4E9"], [Infinity, "#0072B2"]];
@@ -299,7 +334,7 @@ function move(node, x, y, r, row, is_hollow) {
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 const show = (node, visible) => node && node.getAttribute("display") !== (visible ? "inline" : "none") && node.setAttribute("display", visible ? "inline" : "none");
-// Dots outside the view are triangles at the edge that point to them.
+// Dots outside the view are chevrons at the edge that point to them; open, since types have closed marks.
 function draw_dots(rows) {
   const wanted = new Set(rows);
   for (const one of all_series) show(one.group, one === series());
@@ -354,8 +389,8 @@ function draw_outside(rows) {
   rows.sort((a, b) => b.seconds - a.seconds);
   for (const row of rows.slice(0, 60)) {
     const [x, y] = row.edge, left = x <= plot.x0, right = x >= plot.x1;
-    const shape = left ? "l9 -5v10Z" : right ? "l-9 -5v10Z" : y <= plot.y0 ? "l-5 9h10Z" : "l-5 -9h10Z";
-    element("path", { d: `M${fix(x)} ${fix(y)}${shape}`, fill: color_of(row), stroke: "#333", "stroke-width": 0.6 }, group);
+    const shape = left ? "m7 -6l-6 6l6 6" : right ? "m-7 -6l6 6l-6 6" : y <= plot.y0 ? "m-6 7l6 -6l6 6" : "m-6 -7l6 6l6 -6";
+    element("path", { d: `M${fix(x)} ${fix(y)}${shape}`, fill: "none", stroke: edge_of(color_of(row)), "stroke-width": 2 }, group);
   }
   out_of_view = { count: rows.reduce((sum, row) => sum + row.list.length, 0), share: rows.reduce((sum, row) => sum + row.share, 0) };
 }
@@ -454,7 +489,9 @@ function draw_labels(taken, lines) {
           blocked.push(...leader);
           element("path", { stroke: "#6b7480", "stroke-width": 0.7, d: `M${fix(fx)} ${fix(fy)}L${fix(tx)} ${fix(ty)}` }, group);
         }
-        element("text", { class: "halo", x: fix(cx), y: fix(cy) }, group).textContent = text;
+        const node = element("text", { class: "halo", x: fix(cx), y: fix(cy) }, group);
+        node.textContent = text;
+        drawn_texts.push({ boxes: [box], node });
         blocked.push(box);
         texts.push(box);
         return;
@@ -545,6 +582,7 @@ function draw_stars(taken) {
       name.setAttribute("y", fix(at[1] + 4 + free[0]));
       name.setAttribute("text-anchor", free[1] ? "end" : "start");
       names.push(box(free));
+      drawn_texts.push({ boxes: [box(free)], node: name });
     }
   }
   taken.push(...stars_at, ...names);
@@ -604,11 +642,11 @@ function draw_machines() {
   document.querySelectorAll("#machines path").forEach((path, i) => {
     const { peak, bandwidth } = chart.machines[i], at = (k) => fix(X(k * peak / bandwidth)) + " " + fix(Y(peak * Math.min(1, k)));
     path.setAttribute("d", `M${at(1e-6)}L${at(1)}L${at(1e6)}`);
-    path.nextElementSibling.setAttribute("y", fix(Y(peak) + 13));
   });
 }
 
 function draw(rows) {
+  drawn_texts.length = 0;
   draw_machines();
   draw_ticks();
   draw_ridge();
@@ -620,7 +658,7 @@ function draw(rows) {
     const x = +ridge.getAttribute("x");
     taken.push([x - 100, plot.y1 - 36, x + 105, plot.y1]);
   }
-  const names = draw_stars(taken);
-  const lines = draw_roofs(taken, names);
+  draw_stars(taken);
+  const lines = draw_roofs(taken);
   draw_labels(taken, lines);
 }

@@ -4,10 +4,12 @@ const rate = (row) => (row.measured ?? row.bound);
 // Percentages in columns have one decimal, so that they line up.
 const column_percent = (value) => (value === null ? "–" : value > 0 && value < 0.0005 ? "<0.1%" : (100 * value).toFixed(1) + "%");
 const number_of = (get, format) => ({ get, format(row) { return format(get(row), this.unit); }, is_number: true });
+// A count of which some size is only known to be at least 1.
+const lower_bound = (get, format, is_bound = () => true) => ({ ...number_of(get, format), format(row) { return (row.at_least && get(row) !== null && is_bound() ? "≥ " : "") + format(get(row), this.unit); } });
 let shown_names = new Map();  // of the visible rows
 // Columns have fixed widths in pixels, so that they stay where they are when other rows come into view.
 const is_roomy = () => room.window_wide > 1600;
-const bar_wide = () => (room.rows < 640 ? 24 : 40);
+const bar_wide = () => (room.rows < 480 ? 0 : room.rows < 640 ? 24 : 40);
 // The name gets what whole columns leave, so that none is cut at the edge.
 function name_wide() {
   const least = room.rows < 480 ? 140 : 204, most = 320;
@@ -22,18 +24,18 @@ const name_room = () => Math.floor((name_wide() - 20) / 7.2);
 // Layout and cells by key. The document lists the columns in their order, with titles, units and meanings.
 const kCells = {
   name: { wide: name_wide, get: (r) => r.name.toLowerCase(), format: (r) => shown_names.get(r.name) ?? r.name },
-  seconds: { wide: 72, ...number_of((r) => (r.has_time ? r.seconds : null), (v) => in_unit(v)) },
+  seconds: { wide: 72, ...lower_bound((r) => (r.has_time ? r.seconds : null), (v) => in_unit(v), () => series().time !== "measured") },
   share: { wide: () => (room.rows < 480 ? 58 : 62 + bar_wide()), ...number_of((r) => (r.has_time ? r.share : null), column_percent) },
   limit: { wide: () => (is_roomy() ? 92 : 44), get: (r) => kLimit[r.limit], format: (r) => (r.absence && r.absence !== 2 ? kAbsence[r.absence] : kLimit[r.limit]) },
   roof_share: { wide: () => (is_roomy() ? 104 : 56), ...number_of((r) => r.roof_share, column_percent), measured: true },
   recoverable: { wide: 88, ...number_of((r) => r.recoverable, (v) => (v === 0 ? "0" : in_unit(v))), gains: true },
-  type: { wide: 106, get: (r) => r.type.toLowerCase(), format: (r) => r.type },
+  type: { wide: 106, get: (r) => r.type.toLowerCase(), format: (r) => r.type.split(".").pop() },
   count: { wide: 58, ...number_of((r) => r.list.length, String) },
   cumulative: { wide: 58, ...number_of((r) => r.cumulative ?? null, column_percent) },
   shape: { wide: 124, get: (r) => r.shape, format: (r) => r.shape },
   dtype: { wide: 84, get: (r) => r.dtype, format: (r) => r.dtype },
-  flops: { wide: 66, ...number_of((r) => r.flops, si) },
-  bytes: { wide: 70, ...number_of((r) => r.bytes, si) },
+  flops: { wide: 70, ...lower_bound((r) => r.flops, si) },
+  bytes: { wide: 78, ...lower_bound((r) => r.bytes, si) },
   intensity: { wide: 70, ...number_of((r) => ratio(r.flops, r.bytes), plain) },
   rate: { wide: 70, ...number_of((r) => ratio(r.flops, rate(r)), si) },
   bandwidth: { wide: 82, ...number_of((r) => ratio(r.bytes, rate(r)), (v) => si(v, "B/s")) },
@@ -113,7 +115,7 @@ function cell_of(column, line) {
       cell.replaceChildren(...barred(bar_of([[Math.min(1, line.row.roof_share), "strong"]], 40), cell.textContent));
     }
     if (column.key === "share" && line.row.has_time) {
-      cell.replaceChildren(...barred(bar_of([[line.row.share / (most_share || 1), "strong"]], bar_wide()), cell.textContent));
+      cell.replaceChildren(...(bar_wide() ? barred(bar_of([[line.row.share / (most_share || 1), "strong"]], bar_wide()), cell.textContent) : [cell.textContent]));
     }
     if (column.key === "limit" && line.row.limit && (!line.row.absence || line.row.absence === 2)) {
       const chip = document.createElement("i");
@@ -127,10 +129,13 @@ function cell_of(column, line) {
     }
     if (column.key === "type") {
       cell.prepend(swatch(line.row.color));
+      return Object.assign(cell, { title: line.row.type });
     }
   } else if (column.key === "name") {
-    cell.textContent = line.part ?? series().items.name[line.item];
+    const whole = line.part ?? series().items.name[line.item];
+    cell.textContent = short_name(whole, name_room());  // the end of a name says more than its beginning
     cell.className = line.part === undefined ? "one" : "part";
+    return Object.assign(cell, { title: whole });
   } else if (line.part === undefined) {
     const i = line.item, s = series();
     if (column.key === "seconds") cell.textContent = in_unit(s.seconds_of(i));

@@ -240,7 +240,7 @@ function put_kernels(answer, items) {
     if (id < 0) return;
     const bound = answer.fused.bounds[answer.of.groups[id]];
     if (leads.get(id) !== i || !bound?.runs) {
-      items.dot[i] = null, items.absence[i] = 1;
+      items.dot[i] = null, items.absence[i] = bound?.runs ? 8 : 1;
       return;
     }
     const kind = answer.of.groups[id] + "/" + items.type[i];
@@ -289,12 +289,19 @@ function put_roofs(answer, is_still) {
   }
   if (!is_still) {
     const items = chart.series[0].items;
-    items.roof.forEach((roof, i) => { if (roof !== null) main.set(roof, (main.get(roof) ?? 0) + Math.max(items.compute_seconds[i] ?? 0, items.memory_seconds[i] ?? 0)); });
-    chart.roofs.main = [...main].sort((a, b) => b[1] - a[1])[0]?.[0] ?? 0;
-    chart.roofs.compute = chart.roofs.compute.map((roof, i) => ({ ...roof, shown: i === chart.roofs.main || (main.get(i) ?? 0) > 0.01 * answer.chosen.seconds }));
+    const work = new Map(), all = items.flops.reduce((sum, flops) => sum + (flops ?? 0), 0);
+    items.roof.forEach((roof, i) => {
+      if (roof === null) return;
+      main.set(roof, (main.get(roof) ?? 0) + Math.max(items.compute_seconds[i] ?? 0, items.memory_seconds[i] ?? 0));
+      work.set(roof, (work.get(roof) ?? 0) + (items.flops[i] ?? 0));
+    });
+    // As choose_roofs() of plot/chart.cpp.
+    const [most, flops] = [...work].sort((a, b) => b[1] - a[1])[0] ?? [0, 0];
+    Object.assign(chart.roofs, { main: most, has_main: flops > 0.5 * all });
+    chart.roofs.compute = chart.roofs.compute.map((roof, i) => ({ ...roof, shown: (chart.roofs.has_main && i === chart.roofs.main) || (main.get(i) ?? 0) > 0.01 * answer.chosen.seconds }));
   }
-  kDefault.roof = chart.roofs.main;
-  Object.assign(state, { roof: chart.roofs.main, roofs: null });
+  kDefault.roof = main_roof();
+  Object.assign(state, { roof: kDefault.roof, roofs: null });
   const low = Math.floor(Math.log10(0.01 * chart.roofs.bandwidth[0].value)) - 1, peak = Math.max(...chart.roofs.compute.map((roof) => roof.value));
   if (asked.device !== 0) chart.axes = { intensity: still_axes.intensity, performance: [10 ** low, 10 ** Math.ceil(Math.log10(1.4 * peak))] };
   else chart.axes = still_axes;

@@ -201,11 +201,10 @@ void place_name(NamePlace& place, const Box& plot, const std::string& name, cons
   place.is_left = at.x + 14 + width > plot.x1;
 }
 
-// Text of a line in the margin; on a narrow sheet in two rows, the number below.
+// Text of a line in the margin; a narrow sheet breaks it.
 std::vector<std::string> margin_rows(const Chart& chart, const std::string& text) {
-  const std::size_t gap = chart.sheet.is_column ? text.rfind(' ', text.rfind(' ') - 1) : std::string::npos;
-  if (gap == std::string::npos) return {fit(text, kLabelText, kMostMargin)};
-  return {fit(text.substr(0, gap), kLabelText, kMostMargin / 2), text.substr(gap + 1)};
+  if (!chart.sheet.is_column) return {fit(text, kLabelText, kMostMargin)};
+  return wrapped(text, kLabelText, kMostMargin / 2, 3);
 }
 
 // The name of a machine at the end of its line; empty if it ends outside the frame.
@@ -250,8 +249,10 @@ void place_margin(const Chart& chart, Layout& layout) {
   std::ranges::stable_sort(labels, {}, [](const auto& label) { return label.first->line_y; });
   std::vector<double> wanted;
   for (const auto& [label, boxes] : labels) wanted.push_back(label->line_y);
-  const double height = chart.sheet.is_column ? 30 : 16;
-  const std::vector<double> places = spread(wanted, height, plot.y0 - 6, plot.y1 + 6);
+  std::size_t most_rows = 1;
+  for (const auto& [label, boxes] : labels) most_rows = std::max(most_rows, label->rows.size());
+  const double height = 13 * static_cast<double>(most_rows) + 3;
+  const std::vector<double> places = spread(wanted, height, plot.y0, plot.y1);
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const auto& [label, boxes] = labels[i];
     double width = 0;
