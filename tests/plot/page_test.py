@@ -132,7 +132,7 @@ WHAT_IF = [
     ("swin_t", [], {"batch": (1, 64)}),
 ]
 DEVICES = {"h100-sxm": "NVIDIA H100 SXM5 80 GB", "a100-80gb": None, "t4": None, "orin-agx": None, "rtx-4090": None, "xeon-8275cl": None}
-PRECISIONS = ["as filed", "float32", "tf32", "float16", "bfloat16", "float8", "int8"]
+PRECISIONS = ["(file)", "float32", "tf32", "float16", "bfloat16", "float8", "int8"]
 
 
 def answer_of(tool, words):

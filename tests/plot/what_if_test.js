@@ -12,7 +12,7 @@
   const out = { ready: document.documentElement.dataset.ready, sizes: [...document.querySelectorAll("[data-size]")].map((node) => node.dataset.size), most: Object.fromEntries([...document.querySelectorAll("[data-size]")].map((node) => [node.dataset.size, node.max])), first: facts(), answers: [] };
   for (const request of window.requests) {
     for (const [name, value] of Object.entries(request.sizes)) set($(`[data-size="${name}"]`), value, "input");
-    if (request.precision) set($("#what-if-precision"), [...$("#what-if-precision").options].find((o) => o.text === request.precision).value, "change");
+    if (request.precision) set($("#what-if-precision"), [...$("#what-if-precision").options].find((o) => o.text === request.precision || (request.precision === "(file)" && o.text.endsWith(" (file)"))).value, "change");
     if (request.device) set($("#what-if-device"), [...$("#what-if-device").options].find((o) => o.text === request.device).value, "change");
     set($("#what-if-traffic"), [...$("#what-if-traffic").options].find((o) => o.text === request.traffic).value, "change");
     out.answers.push(facts());

@@ -397,7 +397,7 @@ function connect_what_if() {
       range.value = Math.log2(Math.max(1, asked.sizes[i] ?? 1));
     };
   });
-  by_id("what-if-precision").append(...what.cases.map((each, i) => new Option(each.precision ?? "as filed", i)));
+  by_id("what-if-precision").append(...what.cases.map((each, i) => new Option(each.precision ?? `${file_type()} (file)`, i)));
   by_id("what-if-device").append(...what.devices.map((each, i) => new Option(each.name, i)));
   by_id("what-if-precision").addEventListener("change", (event) => ask({ case: +event.target.value }));
   by_id("what-if-device").addEventListener("change", (event) => ask({ device: +event.target.value }));
@@ -412,5 +412,11 @@ function connect_what_if() {
   put_verdict(answered);
   put_gains(answered);
   show_what_if();
+}
+// The type in which the file has most of its work: "float32".
+function file_type() {
+  const work = new Map(), { dtype, flops } = still_items;
+  dtype.forEach((text, i) => { const own = strings[text].split(" as ")[0]; if (own) work.set(own, (work.get(own) ?? 0) + (flops[i] ?? 0)); });
+  return [...work].sort((a, b) => b[1] - a[1])[0]?.[0] ?? "types";
 }
 let show_what_if = () => {};
