@@ -1,7 +1,7 @@
 // The chart's JSON and values derived from it, with the same definitions as in the C++ code that wrote it.
 const chart = JSON.parse(document.getElementById("chart-data").textContent);
 const strings = chart.strings;
-const kAbsence = ["", "no work on the device", "no FLOPs: in the column at the left edge", "work not known", "no bound for its type", "no kernel measured",
+const kAbsence = ["", "cost nothing: constants, views, shapes", "no FLOPs: in the column at the left edge", "work not known", "no bound for its type", "no kernel measured",
   "measured as 0 s", "joined no operator", "inside the kernels of other rows"];
 const kLimit = ["none", "compute", "memory", "neither", "unknown", "latency"], kLetters = "-CMNUL";
 const kNoLimits = () => kLimit.map(() => 0);

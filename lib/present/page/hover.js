@@ -120,11 +120,13 @@ function row_near(event) {
   const [x, y] = in_picture(event), reach = 6 / svg.getScreenCTM().a;
   let best = null, least = Infinity;
   for (const row of series().rows) {
-    const at = row.at ?? row.edge;
-    if (!at) continue;
-    const [x0, y0, x1, y1] = row.at && row.box ? row.box : [...at, ...at];
-    const far = Math.hypot(clamp(x, x0, x1) - x, clamp(y, y0, y1) - y) - (row.edge ? 4 : row.box ? 0 : row.r);
-    if (far < reach && far < least) [best, least] = [row, far];
+    for (const at of [row.at ?? row.edge, row.bound_at]) {
+      if (!at) continue;
+      const [x0, y0, x1, y1] = row.at && row.box ? row.box : [...at, ...at], r = row.edge ? 4 : row.box ? 0 : row.r;
+      // In radii: a small dot within a large one can be hit.
+      const far = Math.hypot(clamp(x, x0, x1) - x, clamp(y, y0, y1) - y) / (r + reach);
+      if (far < 1 && far < least) [best, least] = [row, far];
+    }
   }
   return best;
 }

@@ -73,7 +73,7 @@ function axes_note() {
   const rows = series().rows.filter((row) => row.dot !== null && row.absence === 0 && row.flops > 0 && row.bytes > 0 && row.seconds > 0).map((row) => [Math.log10(row.flops / row.bytes), row.seconds]);
   const all = rows.reduce((sum, [, seconds]) => sum + seconds, 0), middle = rows.reduce((sum, [x, seconds]) => sum + x * seconds, 0) / all;
   const near = rows.reduce((sum, [x, seconds]) => sum + (Math.abs(x - middle) < 0.15 ? seconds : 0), 0);  // within a factor of 2
-  if (!(near >= 0.9 * all)) return "";
+  if (!(all > 0 && near >= 0.9 * all)) return "";
   const intensity = 10 ** middle, ridge = chart.roofs.compute[state.roof].value / chart.roofs.bandwidth[0].value;
   return `${percent(near / series().seconds)} of the time is at about ${plain(intensity)} FLOP/B, ${intensity < ridge ? `${plain(ridge / intensity)}× below` : `${plain(intensity / ridge)}× above`} the ridge.`;
 }
@@ -135,6 +135,7 @@ function show_marks() {
   add(rows.some((row) => row.is_aggregate), "dashed: the lightest rows of one type and place", 14, ["circle", { cx: 7, cy: 9, r: 5, ...hollow, "stroke-dasharray": "2 2" }]);
   const limits = kLimit.map((name, limit) => [name, limit]).filter(([, limit]) => limit && rows.some((row) => row.limit === limit && row.seconds > 0));
   if (limits.length) entries.push(made("li", {}, "bars above the plot: time bound by ", ...limits.flatMap(([name, limit]) => [made("i", { class: "chip l" + limit }, kLetters[limit]), ` ${name} `])));
+  by_id("marks").hidden = !rows.length;
   by_id("marks").querySelector("ul").replaceChildren(...entries);
 }
 function toggle_type(type, only) {

@@ -213,6 +213,12 @@ function label_slope(group, roof, line, blocked) {
   }
   return null;
 }
+// All roofs, their lines, and boxes that cover the lines.
+function roof_lines() {
+  const all = chart.roofs.compute.concat(chart.roofs.bandwidth), computes = chart.roofs.compute.length;
+  const segments = all.map((roof, k) => (is_drawn(roof, k < computes ? k : -1) ? roof_segment(roof, k < computes, roof.value) : null));
+  return [all, segments, segments.map((line) => (line ? along(line) : []))];
+}
 function draw_roofs(taken) {
   const is_rate = axes === "rate";
   document.getElementById("roofs").setAttribute("display", is_rate ? "inline" : "none");
@@ -220,9 +226,7 @@ function draw_roofs(taken) {
   for (const group of svg.querySelectorAll(".roof")) group.setAttribute("display", "none");
   draw_margin([]);
   if (!is_rate) return axes === "bytes" ? along(bandwidth_line()) : [];
-  const all = chart.roofs.compute.concat(chart.roofs.bandwidth), computes = chart.roofs.compute.length, margin = [];
-  const segments = all.map((roof, k) => (is_drawn(roof, k < computes ? k : -1) ? roof_segment(roof, k < computes, roof.value) : null));
-  const line_boxes = segments.map((line) => (line ? along(line) : []));
+  const computes = chart.roofs.compute.length, margin = [], [all, segments, line_boxes] = roof_lines();
   all.forEach((roof, k) => {
     const is_compute = k < computes, line = segments[k];
     const group = svg.querySelector(`.roof[data-roof="${roof.id}"]`) ?? element("g", { class: "roof", "data-roof": roof.id }, document.getElementById("roofs")), spec = svg.querySelector(`.spec[data-roof="${roof.id}"]`);
@@ -440,7 +444,7 @@ function draw_histogram(rows) {
       element("rect", { x: fix(plot.x0 + bin * 8 + 0.5 + is_hollow / 2), y: fix(y + is_hollow / 2), width: 7 - is_hollow, height: fix(tall - is_hollow), fill: is_hollow ? "none" : kLimitColors[limit], stroke: is_hollow ? kLimitColors[limit] : "none" }, group);
     });
   }
-  element("text", { x: plot.x1, y: 10, "text-anchor": "end", "font-size": 11, class: "muted" }, group).textContent = `time over ${axes === "bytes" ? "bytes" : "intensity"}, by limit`;
+  if (sums.size) element("text", { x: plot.x1, y: 10, "text-anchor": "end", "font-size": 11, class: "muted" }, group).textContent = `time over ${axes === "bytes" ? "bytes" : "intensity"}, by limit`;
 }
 
 // The measured speed at the intensity of each level (circle DRAM, diamond L2, triangle L1), for the ten rows with most
@@ -557,7 +561,7 @@ function draw_stars(taken) {
   if (!is_rate) return [];
   const place = (star) => star && [X(star.flops / star.bytes), Y(star.flops / star.seconds)];
   const star_of = (node) => all_series[node.dataset.s][node.matches(".measured") ? "measured_star" : "bound_star"];
-  const names = [], stars_at = [], dots = [...taken];
+  const names = [], stars_at = [], dots = [...taken], lines = roof_lines()[2].flat();
   for (const node of still_stars) {
     const at = place(star_of(node));
     stars_at.push([at[0] - 10, at[1] - 10, at[0] + 10, at[1] + 10]);
@@ -574,7 +578,7 @@ function draw_stars(taken) {
       const box = ([drop, left]) => [from(left), at[1] + drop - 8, from(left) + width, at[1] + drop + 8];
       const places = [0, 16, -16, 32, -32, 48, -48, 64].flatMap((drop) => [[drop, false], [drop, true]]);
       const others = [...stars_at, ...names];
-      const free = places.find((one) => is_free([box(one)], [...dots, ...others])) ?? (all_series.length > 1 ? places.find((one) => is_free([box(one)], others)) : undefined);
+      const free = places.find((one) => is_free([box(one)], [...dots, ...others, ...lines])) ?? places.find((one) => is_free([box(one)], [...dots, ...others])) ?? (all_series.length > 1 ? places.find((one) => is_free([box(one)], others)) : undefined);
       // The page's headline names a single model: its star needs no name over dots or beyond the plot.
       name.setAttribute("display", free ? "inline" : "none");
       if (!free) continue;
