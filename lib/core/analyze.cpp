@@ -201,7 +201,7 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options, const std::v
   analysis.totals.params = walker.params();
   analysis.totals.param_bytes = walker.param_bytes();
   analysis.totals.at_load = walker.at_load();
-  analysis.requirements = std::move(session.taken_for_equal);
+  analysis.requirements = std::move(session.requirements);
   for (const ValueId input : graph.inputs)
     analysis.inputs.push_back({graph.value(input).name, result.values[index(input)].type});
   for (std::size_t i = 0; i < graph.outputs.size(); ++i)

@@ -358,7 +358,7 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& r
       predictions = run_points(model, file_model, request, *sweep, analysis);
     for (const SweepPoint& point : sweep->points) {
       if (point.problem.empty()) continue;
-      warn(analysis, sizes_text(*sweep, point) + ": " + point.problem + "; the model does not work there");
+      warn(analysis, sizes_text(*sweep, point) + ": " + point.problem);
     }
   }
   BudgetOptions limits{.count = request.count,

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "infer/each_dim.h"
+#include "ops/shape_math.h"
 #include "pagoda/base/cat.h"
 
 namespace pagoda::inline core {
@@ -61,22 +62,49 @@ Analysis changed(const Analysis& analysis, const Change& change) {
 
 }  // namespace
 
+namespace {
+
+// Why the requirement does not hold at these sizes, both numbers; empty where it holds.
+std::string broken(const Requirement& requirement, const Dim& size, const Dim& other) {
+  const bool is_enough = *size.value() >= *other.value();
+  switch (requirement.kind) {
+    case Requirement::Kind::Equal:
+    case Requirement::Kind::Broadcast: {
+      const bool is_broadcast = requirement.kind == Requirement::Kind::Broadcast;
+      if (size == other || (is_broadcast && other == Dim(1))) return {};
+      return cat(" needs ", requirement.size.to_string(), " and ", requirement.other.to_string(),
+                 " to be equal, here ", size.to_string(), " and ", other.to_string(),
+                 is_broadcast && size == Dim(1) ? "; bind these sizes before the analysis, which then broadcasts"
+                                                : "; the model does not work at these sizes, give others");
+    }
+    case Requirement::Kind::Window:
+      return is_enough ? "" : cat(": ", ops::window_exceeds(size, other), "; give larger sizes");
+    case Requirement::Kind::Reduced:
+      return is_enough ? "" : cat(" reduces an axis of ", requirement.size.to_string(), ", here 0; give larger sizes");
+    case Requirement::Kind::Squeezed:
+      return is_enough ? ""
+                       : cat(" removes the axis of ", requirement.size.to_string(), ", here 1, which the formulas keep",
+                             "; bind this size before the analysis");
+  }
+  return {};
+}
+
+}  // namespace
+
 std::string broken_requirement(const Analysis& analysis, const Bindings& bindings) {
   for (const Requirement& requirement : analysis.requirements) {
     const Dim size = requirement.size.bind(bindings);
     const Dim other = requirement.other.bind(bindings);
-    if (!size.is_constant() || !other.is_constant() || size == other) continue;
-    if (requirement.or_one && (other == Dim(1) || size == Dim(1))) continue;
-    return cat(requirement.node, " needs ", requirement.size.to_string(), " and ", requirement.other.to_string(),
-               " to be equal, here ", size.to_string(), " and ", other.to_string());
+    if (!size.is_constant() || !other.is_constant()) continue;
+    if (std::string why = broken(requirement, size, other); !why.empty()) return requirement.node + why;
   }
   return {};
 }
 
 Analysis bind_dims(const Analysis& analysis, const Bindings& given) {
   const Bindings bindings = completed(analysis, given);
-  if (const std::string broken = broken_requirement(analysis, bindings); !broken.empty())
-    throw Error(broken + "; the model does not work at these sizes, give others");
+  if (const std::string why = broken_requirement(analysis, bindings); !why.empty())
+    throw Error(why);
   Analysis result = changed(analysis, [&](const Dim& dim) { return dim.bind(bindings); });
   for (const auto& [name, value] : bindings) result.bindings.insert_or_assign(name, value);
   std::erase_if(result.symbols, [&](const Symbol& symbol) { return bindings.contains(symbol.name); });

@@ -58,12 +58,14 @@ class Session {
   // Replaces symbols that were found equal to other expressions.
   Dim resolve(const Dim& dim) const;
   // See OpContext::unify; empty when two constants differ.
-  // With `or_one`, for a broadcast, a size that stays undecided may also be 1.
-  std::optional<Dim> unify(const Dim& a, const Dim& b, const Name& node, bool or_one = false);
+  // In a broadcast, a size that stays undecided may also be 1.
+  std::optional<Dim> unify(const Dim& a, const Dim& b, const Name& node,
+                           Requirement::Kind kind = Requirement::Kind::Equal);
   // Records that a symbol, broadcast with a constant above 1, is that constant or 1.
   void one_or(const Dim& symbol, const Dim& constant, const Name& node);
-  // Equalities that unify() and one_or() assumed but could not prove, except those of nodes that may not run.
-  std::vector<Requirement> taken_for_equal;
+  // What unify(), one_or() and rules assumed but could not prove, except for nodes that may not run.
+  std::vector<Requirement> requirements;
+  void require(Requirement::Kind kind, const Dim& size, const Dim& other, const Name& node);
   int undecided = 0;  // nested branches being walked whose condition is unknown
   // While it lives, one branch of a condition on sizes is walked: equalities found in it hold in it alone.
   class Branch {
@@ -116,9 +118,8 @@ class Session {
  private:
   bool is_fresh(const std::string& name) const { return fresh_names_.contains(name); }
   bool is_more_informative(const Dim& a, const Dim& b) const;
-  void require(const Dim& size, const Dim& other, const Name& node, bool or_one);
-  void set_equal(const std::string& symbol, const Dim& dim, const Name& node);
-  std::optional<Dim> unify_fixed(const Dim& a, const Dim& b, const Name& node, bool or_one);
+  void set_equal(const std::string& symbol, const Dim& dim, const Name& node, Requirement::Kind kind);
+  std::optional<Dim> unify_fixed(const Dim& a, const Dim& b, const Name& node, Requirement::Kind kind);
   // Decides that the pending symbols of a formula stay as in the file.
   void settle_as_exported(const Dim& formula, const Name& node);
   // Decides a pending size, and with it the other part if the size is one of two parts.
