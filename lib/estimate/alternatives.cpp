@@ -184,11 +184,11 @@ EstimateFit fit_of(const Model& model, const Model& file_model, const EstimateRe
                        : memory_need(model, findings.analysis, findings.training ? &*findings.training : nullptr);
   EstimateFit fit{.device_bytes = request.device->memory_bytes(),
                   .weight_bytes = need.weights,
-                  .activation_bytes = need.activations,
+                  .activation_bytes = Count(need.activations).at_least(need.at_least),
                   .cache_bytes = need.cache,
                   .gradient_bytes = request.training ? Count(need.gradients) : Count(),
                   .optimizer_bytes = request.training ? Count(need.optimizer) : Count(),
-                  .total_bytes = need.total(),
+                  .total_bytes = Count(need.total()).at_least(need.at_least),
                   .at_least = need.at_least,
                   .fits = need.fits(request.device->memory_bytes())};
   if (!findings.estimate.exceeded_table.empty()) fit.fits = false;
@@ -392,7 +392,7 @@ class VariantsOf {
     const Step step = step_of(shares_, *model_, current_, start_, training_ ? step_ : start_.analysis);
     const RooflineTotals& time = step.time;
     const MemoryNeed& held = step.on_group ? step.on_group->largest_need() : need_;
-    row.total_bytes = held.total();
+    row.total_bytes = Count(held.total()).at_least(held.at_least);
     if (row.parallel) {
       row.weight_bytes = held.weights;
       row.cache_bytes = held.cache;

@@ -1,6 +1,7 @@
 // Assembles the computed results into an estimate document.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,19 @@
 namespace pagoda::estimate {
 
 using namespace documents;
+
+// Numbers of formulas, with free dims at 1. Those that depend on a size that the data decide, other than those of
+// `swept`, are lower bounds.
+class Counter {
+ public:
+  explicit Counter(const Analysis& analysis, const std::vector<std::string>& swept = {}) : symbols_(analysis.symbols) {
+    std::erase_if(symbols_, [&](const Symbol& symbol) { return std::ranges::find(swept, symbol.name) != swept.end(); });
+  }
+  Count operator()(const Dim& dim) const { return count(dim).at_least(depends_on_data(dim, symbols_)); }
+
+ private:
+  std::vector<Symbol> symbols_;
+};
 
 // A run on several devices.
 struct GroupRun {
@@ -38,7 +52,7 @@ struct Findings {
 
 // Completes the estimate of the findings, and consumes the rest: large parts are moved, not copied.
 void describe(const Model& model, const EstimateRequest& request, Findings& findings);
-EstimateTraining training_part(const Training& training, const EstimateRequest& request);
+EstimateTraining training_part(const Training& training, const EstimateRequest& request, const Counter& count);
 EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols,
                          const std::vector<std::optional<EstimatePrediction>>& predictions);
 
@@ -115,6 +129,11 @@ std::string add_measured(const Measured& measured, EstimateDocument& estimate);
 
 // Names of the batch dim in model files; the first one found is used.
 inline constexpr const char* kBatchNames[] = {"batch", "batch_size", "N", "n"};
+
+// Free dims without which the size of a run is not known, as the file names them: all but those of `swept`, the batch,
+// which is 1 unless it is set, and those that an operator equates with others.
+std::vector<std::string> unset_dims(const Model& model, const Analysis& analysis,
+                                    const std::vector<std::string>& swept);
 
 // The first size that, with free dims at 1, is negative or divides by 0; worded as the public function words it.
 std::string impossible_size(const Analysis& analysis, const std::vector<std::string>& swept_symbols);

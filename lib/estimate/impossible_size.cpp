@@ -1,4 +1,4 @@
-// Finds sizes that are impossible as numbers.
+// Finds sizes that are missing, and those that are impossible as numbers.
 #include <algorithm>
 
 #include "describe.h"
@@ -53,6 +53,24 @@ std::vector<Symbol> without(std::vector<Symbol> symbols, const std::vector<std::
 }
 
 }  // namespace
+
+std::vector<std::string> unset_dims(const Model& model, const Analysis& analysis,
+                                    const std::vector<std::string>& swept) {
+  std::vector<std::string> batch;
+  try {
+    batch = axis_symbols(model, analysis, "batch");
+  } catch (const Error&) {  // no input shows which dim it is
+    batch.assign(std::begin(kBatchNames), std::end(kBatchNames));
+  }
+  std::vector<std::string> names;
+  for (const std::string& symbol : analysis.free_dims) {
+    if (holds(batch, symbol) || holds(swept, symbol) || analysis.equalities.contains(symbol)) continue;
+    const auto filed =
+        std::ranges::find(analysis.renamed, symbol, [](const auto& each) -> const std::string& { return each.second; });
+    names.push_back(filed == analysis.renamed.end() ? symbol : filed->first);
+  }
+  return names;
+}
 
 std::string impossible_size(const Analysis& analysis, const std::vector<std::string>& swept) {
   std::vector<std::string> free = analysis.free_dims;

@@ -73,7 +73,7 @@ EstimatePhase phase_of(const Model& model, const EstimateRequest& request, const
   EstimatePhase phase;
   phase.phase = request.phase->phase;
   phase.tokens = sizes.tokens.evaluate({});
-  phase.cache_bytes_per_token = cache.bytes_per_token.evaluate({});
+  phase.cache_bytes_per_token = Counter(findings.analysis)(cache.bytes_per_token);
   if (request.phase->tokens)
     phase.sequence_tokens = *request.phase->tokens;
   else if (phase.phase == Phase::Decode)
@@ -82,9 +82,12 @@ EstimatePhase phase_of(const Model& model, const EstimateRequest& request, const
   return phase;
 }
 
-EstimateMemory memory_of(const Model& model, MemoryPlan plan) {
+EstimateMemory memory_of(const Model& model, MemoryPlan plan, const std::vector<Symbol>& symbols) {
   EstimateMemory memory{std::move(plan), std::string(kMemoryPlanExcludes), "", {}, {}};
-  if (memory.peak_formula) memory.peak_text = memory.peak_formula->factored();
+  if (memory.peak_formula) {
+    memory.peak_text = memory.peak_formula->factored();
+    memory.is_at_least = depends_on_data(*memory.peak_formula, symbols);
+  }
   for (const std::int32_t place : memory.order) {
     const Node& node = model.main().node(place);
     memory.names.push_back(display_name(model.main(), node));
@@ -105,6 +108,13 @@ EstimateRoofline roofline_of(const EstimateRequest& request, Roofline bound) {
   result.launch_overhead_seconds = request.device->launch_overhead_seconds.value;
   result.launch_is_assumed = request.device->launch_overhead_seconds.is_assumed();
   return result;
+}
+
+// Of a run whose size is not known: no row has a time, and no total.
+Roofline unknown_bound() {
+  Roofline unknown;
+  unknown.totals.at_least = true;
+  return unknown;
 }
 
 std::string nodes_text(std::int64_t nodes) { return cat(nodes, nodes == 1 ? " node" : " nodes"); }
@@ -162,12 +172,13 @@ std::vector<EstimateTraining::Row> rows_of_step(const Findings& findings, const 
 
 // Returns the step as rows.
 Analysis add_training(const Model& model, const EstimateRequest& request, const RooflineOptions& options,
-                      Findings& findings) {
+                      const Counter& count, Findings& findings) {
   findings.training = train(model, findings.analysis, *request.training);
   Analysis step = step_analysis(findings.analysis, *findings.training);
-  const std::optional<Roofline> bound =
-      request.device ? std::optional(roofline(step, *request.device, options)) : std::nullopt;
-  EstimateTraining& part = findings.estimate.training.emplace(training_part(*findings.training, request));
+  const std::optional<Roofline> bound = request.device && findings.estimate.unset.empty()
+                                            ? std::optional(roofline(step, *request.device, options))
+                                            : std::nullopt;
+  EstimateTraining& part = findings.estimate.training.emplace(training_part(*findings.training, request, count));
   if (bound) part.time = bound->totals;
   part.rows = rows_of_step(findings, step, bound, options.convention);
   if (part.partial)
@@ -233,6 +244,13 @@ std::vector<std::optional<EstimatePrediction>> run_points(const Model& model, co
       if (warned.insert(each.message).second) warn(analysis, sizes_text(sweep, point) + ": " + each.message);
   }
   return predictions;
+}
+
+// A limit on the time of a run whose size is not known.
+BudgetResult without_time(const Budget& limit, const std::vector<std::string>& unset) {
+  if (unset.empty()) throw Error("a limit on seconds needs `device`");
+  return {
+      .budget = limit, .value = {}, .causes = {cat("it depends on ", base::joined(unset), "; set them with `dims`")}};
 }
 
 void spell_messages(std::string (*spell)(std::string_view), EstimateDocument& estimate) {
@@ -305,30 +323,37 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& r
   const Model& model = taken ? *taken : file_model;
   Sized start = sized(model, request);
   const Count items = items_of(request, start);
-  std::optional<GroupRun> group;
-  if (request.parallel && request.device)
-    group = run_on_group(model, request, start, share_of_group(model, request, start));
-  Findings findings{.analysis = std::move(start.analysis), .group = std::move(group)};
-  EstimateDocument& estimate = findings.estimate;
-  Analysis& analysis = findings.analysis;
-  warn_of_custom_operators(model, request, analysis);
   const std::vector<SweepAxis> axes = axes_of(request, start.phase);
   std::vector<std::string> swept;
   for (const SweepAxis& axis : axes)
-    for (std::string& symbol : axis_symbols(model, analysis, axis.dim)) swept.push_back(std::move(symbol));
+    for (std::string& symbol : axis_symbols(model, start.analysis, axis.dim)) swept.push_back(std::move(symbol));
+  std::vector<std::string> unset = unset_dims(model, start.analysis, swept);
+  // Times, fits and all that follows from them need a device, and the size of the run.
+  const bool is_timed = request.device && unset.empty();
+  std::optional<GroupRun> group;
+  if (request.parallel && is_timed) group = run_on_group(model, request, start, share_of_group(model, request, start));
+  Findings findings{.analysis = std::move(start.analysis), .group = std::move(group)};
+  EstimateDocument& estimate = findings.estimate;
+  Analysis& analysis = findings.analysis;
+  estimate.unset = std::move(unset);
+  warn_of_custom_operators(model, request, analysis);
 
   if (axes.empty()) estimate.exceeded_table = exceeded_table(position_tables(model, analysis));
   if (!estimate.exceeded_table.empty()) warn(analysis, estimate.exceeded_table + ": no engine can run that");
   // Times and memory plans need sizes; a sweep has its own.
   const std::string problem = request.device || request.memory ? impossible_size(analysis, {}) : std::string();
   if (axes.empty() && !problem.empty()) throw Error(problem);
-  if (request.memory) estimate.memory = memory_of(model, plan_memory(model, analysis, *request.memory));
+  if (request.memory)
+    estimate.memory = memory_of(model, plan_memory(model, analysis, *request.memory), analysis.symbols);
   if (start.phase) estimate.phase = phase_of(model, request, *start.phase, findings);
   findings.traffic = traffic_of(model, request, analysis);
   const RooflineOptions bound_options{.convention = request.count};
-  if (request.device && problem.empty()) {
+  if (is_timed && problem.empty()) {
     add_times(model, file_model, request, bound_options, findings);
     estimate.roofline->items = items;
+  } else if (request.device && !is_timed) {
+    estimate.roofline = roofline_of(request, unknown_bound());
+    estimate.fit.emplace().device_bytes = request.device->memory_bytes();
   }
   if (is_published(request.count)) {
     findings.published = published_counts(model, analysis, request);
@@ -336,10 +361,11 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& r
       warn(analysis, "no counts: " + failure);
     warn_of_bodies(model, analysis);
   }
-  const Analysis step = request.training ? add_training(model, request, bound_options, findings) : Analysis();
+  const Analysis step =
+      request.training ? add_training(model, request, bound_options, Counter(analysis, swept), findings) : Analysis();
   const Analysis& rows = request.training ? step : analysis;
-  if (request.device && axes.empty()) add_fit_and_advice(model, file_model, request, findings);
-  estimate.variants = variants_of(model, file_model, request, analysis.diagnostics);
+  if (is_timed && axes.empty()) add_fit_and_advice(model, file_model, request, findings);
+  if (estimate.unset.empty()) estimate.variants = variants_of(model, file_model, request, analysis.diagnostics);
   std::optional<Sweep> sweep;
   std::vector<std::optional<EstimatePrediction>> predictions;  // by point of the sweep
   if (!axes.empty()) {
@@ -351,10 +377,10 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& r
     if (request.device) {
       const std::string unswept = impossible_size(analysis, swept);
       if (!unswept.empty()) throw Error(unswept);
-      if (!request.parallel) options.time = SweepTime{*request.device, bound_options};
+      if (is_timed && !request.parallel) options.time = SweepTime{*request.device, bound_options};
     }
     sweep = core::sweep(model, rows, axes, options);
-    if (request.device && (request.parallel || predicts(request)))
+    if (is_timed && (request.parallel || predicts(request)))
       predictions = run_points(model, file_model, request, *sweep, analysis);
     for (const SweepPoint& point : sweep->points) {
       if (point.problem.empty()) continue;
@@ -370,7 +396,9 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& r
   if (!request.training && !peak.is_at_least()) limits.activation_bytes = peak;
   if (estimate.training && estimate.training->time) limits.time = &*estimate.training->time;
   if (!request.budgets.empty()) estimate.budgets.emplace();
-  for (const Budget& limit : request.budgets) estimate.budgets->push_back(check_budget(limit, rows, limits));
+  for (const Budget& limit : request.budgets)
+    estimate.budgets->push_back(is_timed || limit.kind != BudgetKind::Seconds ? check_budget(limit, rows, limits)
+                                                                              : without_time(limit, estimate.unset));
   if (sweep) estimate.sweep = sweep_part(std::move(*sweep), std::move(swept), predictions);
   describe(model, request, findings);
   if (request.spell != nullptr) spell_messages(request.spell, estimate);

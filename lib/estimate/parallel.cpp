@@ -120,6 +120,7 @@ EstimateParallel parallel_part(const Model& model, const EstimateRequest& reques
   const Share& share = group.share;
   const Analysis& analysis = share.analysis;
   const MemoryNeed need = memory_need(model, analysis);
+  const Counter count(analysis);
   const std::optional<Traffic> moved = traffic_of(model, request, analysis);
   EstimateParallel part{.devices = *request.parallel,
                         .link = group.link,

@@ -34,6 +34,8 @@ struct Models : Workshop {
     save("nms.onnx",
          "boxes:f32[1,100,4], scores:f32[1,3,100], most:i64=50 -> s = NonMaxSuppression(boxes, scores, most) @ nms; "
          "f = Cast(s) {to=1}; y = Relu(f)");
+    save("image.onnx", "x:f32[n,3,height,width], w:f32[4,3,1,1]=const -> c = Conv(x, w); y = Relu(c)");
+    save("ends.onnx", "x:f32[2,4] -> t = Cast(x) {to=8}");
     save("conv1d.onnx", "x:f32[1,4,8], w:f32[4,4,3]=const -> y = Conv(x, w) @ conv1d");
     save("hostile.onnx", "x:f32[n,4] -> '\\e[2J' = Relu(x) @ '\\e]0;owned\\x07'; y = 'my.domain.x\\e[31m'('\\e[2J')");
     base::write_file(path("garbage.onnx"), "this is not a model");

@@ -581,5 +581,99 @@ TEST_CASE("--assume gives a size that the data decide, and names those that ther
   }
 }
 
+TEST_CASE("without its sizes a run has no time, no fit and no verdict, but counts at 1 and formulas") {
+  const Models& models = workshop();
+  const std::string image = "image.onnx --device h200 ";
+  const json schema = test::schema("estimate");
+  const Outcome found = models.run(image + "--what-if fp16 --traffic fused --format json");
+  REQUIRE_MESSAGE(found.code == 0, found.err);
+  CHECK(found.says("set them with --dim height=V --dim width=V --dim n=V for times and fits"));
+  const json report = json::parse(found.out);
+  CHECK(test::violations(report, schema).empty());
+  CHECK(report.at("unset") == json({"height", "width"}));  // the batch stays 1
+  CHECK(report.at("totals").at("macs") == 12);
+  CHECK(report.at("symbolic").at("macs") == "12*height*n*width");
+  for (const char* time : {"seconds", "floor_seconds", "eager_seconds", "compute_seconds", "memory_seconds"})
+    CHECK_MESSAGE(report.at("roofline").at(time).is_null(), time);
+  CHECK(report.at("roofline").at("launches").is_null());
+  CHECK(report.at("roofline").at("nodes").empty());
+  CHECK(report.at("roofline").at("device") == "h200");
+  for (const char* number : {"total_bytes", "fits", "largest_batch", "longest_context"})
+    CHECK_MESSAGE(report.at("fit").at(number).is_null(), number);
+  for (const char* other : {"variants", "advice"}) CHECK_FALSE(report.contains(other));
+
+  for (const char* view : {"", "--by node", "--by type", "--format markdown", "--traffic fused --by group"}) {
+    const Outcome table = models.run(image + view);
+    CAPTURE(view);
+    CHECK(table.code == 0);
+    CHECK_FALSE(table.says("0 s"));
+    CHECK_FALSE(table.says("largest batch"));
+    CHECK_FALSE(table.says(" µs"));
+  }
+  CHECK(models.run(image + "--by node").says("depends on height, width"));
+
+  // A size that a sweep sets is known.
+  const json swept = json::parse(models.run(image + "--sweep height=8,16 --dim width=8 --format json").out);
+  CHECK_FALSE(swept.contains("unset"));
+  CHECK(swept.at("sweep").at("points").at(0).at("seconds").is_number());
+  const json half = json::parse(models.run(image + "--sweep height=8,16 --format json").out);
+  CHECK(half.at("unset") == json({"width"}));
+  CHECK_FALSE(half.at("sweep").at("points").at(0).contains("seconds"));
+  const json whole = json::parse(models.run(image + "--dim height=8 --dim width=8 --format json").out);
+  CHECK_FALSE(whole.contains("unset"));
+  CHECK(whole.at("roofline").at("seconds").is_number());
+}
+
+TEST_CASE("budgets cannot tell about a run without its sizes, and say which to set") {
+  const Outcome time = workshop().run("image.onnx --device h200 --max-time 1s");
+  CHECK(time.code == 3);
+  CHECK(time.says("seconds: cannot tell 1s, found ?; it depends on height, width; set them with --dim"));
+  const Outcome work = workshop().run("image.onnx --max-flops 1GFLOP");
+  CHECK(work.code == 3);
+  CHECK(work.says("flops: cannot tell 1GFLOP"));
+}
+
+TEST_CASE("counts that depend on the data are lower bounds in every output") {
+  const Models& models = workshop();
+  const Outcome found = models.run("nms.onnx --device h200 --traffic fused --format json");
+  const json report = json::parse(found.out);
+  CHECK(test::violations(report, test::schema("estimate")).empty());
+  CHECK(report.at("totals").at("lower_bounds").dump().find("\"flops\"") != std::string::npos);
+  CHECK(report.at("nodes").at(2).at("lower_bounds").dump().find("\"arith\"") != std::string::npos);
+  CHECK_FALSE(report.at("totals").at("lower_bounds").dump().find("param") != std::string::npos);
+  CHECK(report.at("totals").at("intensity").is_null());
+  CHECK(report.at("traffic").contains("lower_bounds"));
+  CHECK(report.at("roofline").at("at_least") == true);
+  CHECK(report.at("fit").at("at_least") == true);
+  CHECK(report.at("fit").at("fits").is_null());
+
+  const Outcome answer = models.run("nms.onnx --device h200");
+  CHECK(answer.says("1 size that the data decide is taken as 1"));
+  for (const char* view : {"", "--by node", "--by type", "--format markdown"}) {
+    CAPTURE(view);
+    CHECK(models.run("nms.onnx " + std::string(view)).says("≥ "));
+    CHECK_FALSE(models.run("nms.onnx " + std::string(view)).says("≥ ≥"));
+    CHECK_FALSE(models.run("nms.onnx --assume selected_boxes=7 " + std::string(view)).says("≥ "));
+  }
+  CHECK(models.run("nms.onnx --symbolic").says("decided by the data at nms"));
+
+  const auto rows = csv_rows(models.run("nms.onnx --format csv").out);
+  CHECK(rows.at(0).back() == "lower_bounds");
+  CHECK(rows.at(3).back().find("arith;") == 0);
+  CHECK(rows.at(3).at(column(rows.at(0), "arith")) == "3");
+  CHECK(csv_rows(models.run("nms.onnx --assume selected_boxes=7 --format csv").out).at(0).back() != "lower_bounds");
+
+  // A sweep over the size itself has exact points.
+  const json swept = json::parse(models.run("nms.onnx --sweep selected_boxes=1,7 --format json").out);
+  CHECK_FALSE(swept.at("sweep").at("points").at(1).contains("lower_bounds"));
+}
+
+TEST_CASE("memory that is not known has a reason on stderr") {
+  const Outcome found = workshop().run("ends.onnx");
+  CHECK(found.out.find("memory") != std::string::npos);
+  CHECK(found.says("memory is not known: "));
+  CHECK(found.says("of t, it is of type string, whose length varies"));
+}
+
 }  // namespace
 }  // namespace pagoda

@@ -245,7 +245,7 @@ nb::object object(const documents::Cell& cell) {
     return nb::object(std::move(list));
   };
   const auto text = [](std::string_view value) { return nb::object(nb::str(value.data(), value.size())); };
-  if (const auto* const value = std::get_if<Int>(&cell)) return integer(*value);
+  if (const Int* const value = documents::whole(cell)) return integer(*value);
   if (const auto* const value = std::get_if<double>(&cell)) return nb::cast(*value);
   if (const auto* const value = std::get_if<bool>(&cell)) return nb::cast(*value);
   if (const auto* const value = std::get_if<std::string_view>(&cell)) return text(*value);
@@ -255,11 +255,14 @@ nb::object object(const documents::Cell& cell) {
   return nb::none();
 }
 
-// The columns of one row by name.
+// The columns of one row by name, without empty lists.
 nb::dict counts_of(documents::RowKind kind, const documents::EstimateCounts& counts) {
   nb::dict result;
-  for (const documents::ResultColumn* column : documents::columns_of(kind, documents::View::Python))
-    result[column->name] = object(column->cell({.counts = &counts}));
+  for (const documents::ResultColumn* column : documents::columns_of(kind, documents::View::Python)) {
+    const documents::Cell cell = column->cell({.kind = kind, .counts = &counts});
+    if (const auto* const names = std::get_if<std::vector<std::string>>(&cell); names == nullptr || !names->empty())
+      result[column->name] = object(cell);
+  }
   return result;
 }
 

@@ -20,7 +20,7 @@ class Need {
 
   MemoryNeed at(const Bindings& bindings) const {
     MemoryNeed need;
-    need.at_least = analysis_.partial;
+    need.at_least = analysis_.partial || (peak_ && depends_on_data(*peak_, analysis_.symbols));
     if (training_ == nullptr) {
       need.weights = size_at(analysis_.totals.weight_bytes, bindings);
       need.cache = size_at(cache_, bindings);
@@ -59,6 +59,13 @@ class Need {
 constexpr std::int64_t kLargest = std::int64_t{1} << 40;
 
 }  // namespace
+
+bool depends_on_data(const Dim& dim, const std::vector<Symbol>& symbols) {
+  if (symbols.empty() || dim.is_constant()) return false;
+  const std::vector<std::string> names = dim.symbols();
+  return std::ranges::any_of(
+      names, [&](const std::string& name) { return std::ranges::find(symbols, name, &Symbol::name) != symbols.end(); });
+}
 
 std::optional<bool> MemoryNeed::fits(const std::optional<Int>& bytes) const {
   if (bytes && total() > *bytes) return false;  // whatever else comes on top

@@ -163,7 +163,12 @@ void cache(A& a, typename A::template Ref<KvCache> x) {
 template <typename A>
 void memory(A& a, typename A::template Ref<EstimateMemory> x) {
   a("excludes", x.excludes);
-  a("peak_bytes", x.peak_bytes);
+  Count peak = Count(x.peak_bytes).at_least(x.is_at_least);
+  a("peak_bytes", peak);
+  if constexpr (A::kReads) {
+    x.peak_bytes = peak.value_or(0);
+    x.is_at_least = peak.is_at_least();
+  }
   a("peak_step", x.peak_step);
   a.maybe("peak_formula", x.peak_text);
   std::vector<std::string> peak_names;
@@ -413,6 +418,7 @@ void document(A& a, Doc& x, const Rows& rows) {
   a.maybe("tool", x.tool);
   a.object("model", Layout::Block, [&](A& inner) { model(inner, x.model); });
   bindings(a, x);
+  a.maybe("unset", x.unset);
   a("count", x.count);
   a.maybe("precision", x.precision);
   a.maybe("exceeded_table", x.exceeded_table);

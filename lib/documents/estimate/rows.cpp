@@ -66,10 +66,7 @@ std::optional<double> EstimateCounts::intensity() const {
   return static_cast<double>(*flops) / static_cast<double>(*bytes);
 }
 
-Count EstimateCounts::plain_flops() const {
-  if (!macs || !arith || !special) return std::nullopt;
-  return 2 * *macs + *arith + *special;
-}
+Count EstimateCounts::plain_flops() const { return macs + macs + arith + special; }
 
 std::string qualified(std::string_view domain, std::string_view op_type) {
   return domain.empty() || domain == "ai.onnx" ? std::string(op_type) : std::string(domain).append(".").append(op_type);

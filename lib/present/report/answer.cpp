@@ -65,7 +65,7 @@ Line work_line(const Data& data) {
   if (const auto& load = totals.at_load; load && load->flops.value_or(0) >= kLeastFlops)
     once = cat("once at load: ", load->macs.value_or(0) > 0 ? cat(cell(load->macs), " MACs")
                                                             : cat(cell(load->flops), " ", operation(count), "s"));
-  return {"work", cat(totals.partial ? "≥ " : "", cell(totals.counts.flops, operation(count))),
+  return {"work", cell(totals.counts.flops.at_least(totals.partial), operation(count)),
           dotted({of_forward(data.estimate), has_flops ? cat(cell(totals.counts.macs), " multiply-accumulates") : "",
                   cat(cell(totals.counts.params), " parameters"),
                   has_flops && count != Convention::Flops ? cat("FLOPs: ", meaning(count)) : "", unmodelled, once})};
@@ -74,21 +74,21 @@ Line work_line(const Data& data) {
 // The memory of a training step, else of a run, with the parts that add up to it.
 Line memory_line(const EstimateDocument& estimate) {
   const EstimateTotals& totals = estimate.totals;
-  if (estimate.fit) {
+  if (estimate.fit && estimate.unset.empty()) {
     const EstimateFit& fit = *estimate.fit;
     std::string parts = cat("weights ", bytes(fit.weight_bytes), " + activations ", bytes(fit.activation_bytes));
     if (fit.cache_bytes && *fit.cache_bytes > 0) parts += cat(" + cache ", bytes(fit.cache_bytes));
     if (fit.gradient_bytes) parts += cat(" + gradients ", bytes(fit.gradient_bytes));
     if (fit.optimizer_bytes && *fit.optimizer_bytes > 0) parts += cat(" + optimizer ", bytes(fit.optimizer_bytes));
     if (estimate.roofline && estimate.roofline->parallel) parts += " · of each device";
-    return {"memory", cat(fit.at_least ? "≥ " : "", bytes(fit.total_bytes)), parts};
+    return {"memory", bytes(fit.total_bytes.at_least(fit.at_least)), parts};
   }
   if (estimate.training)
     return {"memory", bytes(estimate.training->peak_bytes), "of a training step, at its peak; parts below"};
   const Count &weights = totals.weight_bytes, &peak = totals.activation_peak_bytes;
   const bool is_least = totals.partial || peak.is_at_least();
   return {
-      "memory", weights && peak ? cat(is_least ? "≥ " : "", base::si(*weights + *peak, "B")) : "?",
+      "memory", bytes((weights + peak).at_least(is_least)),
       cat("weights ", bytes(weights), " + activations ", bytes(peak), estimate.phase ? ", the cache among them" : "")};
 }
 
@@ -98,7 +98,7 @@ Line traffic_line(const Data& data) {
       "every node reads its inputs and writes its outputs", "fused: what stays within a kernel moves nothing",
       "fused, and tensors stay in the cache of the device while they fit");
   return {
-      "traffic", cat(totals.partial ? "≥ " : "", bytes(totals.counts.bytes)),
+      "traffic", bytes(totals.counts.bytes.at_least(totals.partial)),
       dotted({of_forward(data.estimate),
               totals.intensity ? cat(intensity_text(*totals.intensity), " ", operation(data.estimate.count), "/B") : "",
               std::string(kMeanings[data.traffic()])})};
@@ -120,6 +120,7 @@ Line fit_line(const EstimateDocument& estimate) {
   const std::string device = device_text(*estimate.roofline);
   if (!estimate.exceeded_table.empty()) return {"fits", "no", base::printable(estimate.exceeded_table)};
   if (!fit.device_bytes) return {"fits", "?", cat("the memory of ", device, " is not known")};
+  if (!fit.total_bytes) return {"fits", "?", cat("depends on ", base::joined(estimate.unset, ", ", base::printable))};
   const bool has_users = estimate.phase && estimate.phase->phase == Phase::Decode;
   std::string context;
   if (fit.longest_context) context = cat("longest context ", base::grouped(*fit.longest_context));
@@ -295,13 +296,15 @@ void add_times(std::vector<Line>& lines, const Data& data) {
   const bool is_training = estimate.training && estimate.training->time;
   const RooflineTotals& time = is_training ? *estimate.training->time : totals;
   if (time.seconds <= 0) {
-    lines.push_back({"time", "?", "no row's least time is known"});
+    lines.push_back({"time", "?",
+                     estimate.unset.empty() ? "no row's least time is known"
+                                            : cat("depends on ", base::joined(estimate.unset, ", ", base::printable))});
     return;
   }
   const std::string kernels = cat(grouped_count(totals.launches, "kernel"),
                                   data.traffic() == TrafficModel::Unfused ? ", one a node" : " after fusion");
   lines.push_back({"time", at_least(time.seconds),
-                   dotted({time.at_least ? "of the modelled part" : "",
+                   dotted({time.unknown_rows > 0 ? "of the modelled part" : "", why_at_least(estimate),
                            is_training ? "a training step" : dotted({split_text(roofline), kernels}),
                            rate_text(estimate, time.seconds)})});
   if (time.eager_seconds && *time.eager_seconds > time.seconds * kWorthALine)

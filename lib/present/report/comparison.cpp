@@ -25,7 +25,7 @@ constexpr std::size_t kShown = 10;  // rows shown by default, largest changes fi
 
 // after − before; empty if either is.
 Cell difference(const Cell& before, const Cell& after) {
-  const Int *a = std::get_if<Int>(&before), *b = std::get_if<Int>(&after);
+  const Int *a = documents::whole(before), *b = documents::whole(after);
   if (a != nullptr && b != nullptr) return *b - *a;
   const double *x = std::get_if<double>(&before), *y = std::get_if<double>(&after);
   return x != nullptr && y != nullptr ? Cell(*y - *x) : Cell();

@@ -22,12 +22,12 @@ void add_memory_rows(base::Grid& grid, const documents::EstimateMemory& plan) {
   }
   if (plan.peak_tensors.size() > tensors.size())
     tensors.push_back("and " + std::to_string(plan.peak_tensors.size() - tensors.size()) + " more");
-  const auto add = [&](std::string what, Int bytes, std::string note) {
-    grid.rows.push_back({std::move(what), base::grouped(bytes), base::si(bytes, "B"), std::move(note)});
+  const auto add = [&](std::string what, const Count& bytes, std::string note) {
+    grid.rows.push_back({std::move(what), exact_cell(bytes), cell(bytes, "B"), std::move(note)});
   };
   const std::string step =
       plan.names.empty() ? "" : base::printable(plan.names[static_cast<std::size_t>(plan.peak_step)]);
-  add("memory peak", plan.peak_bytes,
+  add("memory peak", Count(plan.peak_bytes).at_least(plan.is_at_least),
       "at step " + std::to_string(plan.peak_step) + ", " + step + ": " + base::joined(tensors, ", "));
   if (plan.arena_bytes) add("arena", *plan.arena_bytes, "offsets in --format json");
   if (const auto& better = plan.reordered)
@@ -72,6 +72,10 @@ void add_time_rows(base::Grid& grid, const Data& data) {
   const RooflineTotals& totals = time.totals;
   const std::string at_least = totals.at_least ? "of the modelled part; " : "";
   grid.rows.push_back({"device", "", "", device_text(time)});
+  if (!data.estimate.unset.empty()) {
+    grid.rows.push_back({"time ≥", "", std::string(kUnknown), "depends on " + base::joined(data.estimate.unset)});
+    return;
+  }
   const bool is_fused = data.traffic() != TrafficModel::Unfused;
   grid.rows.push_back({"time ≥", "", base::si_seconds(totals.seconds),
                        at_least + counted(static_cast<std::size_t>(totals.launches), "kernel") +
@@ -117,8 +121,7 @@ base::Grid training_memory_grid(const documents::EstimateTraining& training) {
   base::Grid grid;
   grid.columns = {
       {.header = "training memory"}, {.header = "exact", .is_number = true}, {.header = "", .is_number = true}};
-  for (const auto& [name, bytes] : rows)
-    grid.rows.push_back({name, bytes ? base::grouped(*bytes) : "?", cell(bytes, "B")});
+  for (const auto& [name, bytes] : rows) grid.rows.push_back({name, exact_cell(bytes), cell(bytes, "B")});
   return grid;
 }
 
@@ -128,12 +131,10 @@ base::Grid totals_grid(const Data& data) {
       {.header = "total"}, {.header = "exact", .is_number = true}, {.header = "", .is_number = true}, {.header = ""}};
   const documents::EstimateTotals& totals = data.estimate.totals;
   // Sums are lower bounds if any node is not modelled.
-  const std::string_view at_least = totals.partial ? "≥ " : "";
   const auto add = [&](std::string what, const Count& value, std::string_view unit, std::string note,
                        bool is_sum = true) {
-    const std::string sign(is_sum ? at_least : "");
-    grid.rows.push_back({std::move(what), value ? sign + base::grouped(*value) : std::string(kUnknown),
-                         value ? sign + base::si(*value, unit) : "", std::move(note)});
+    const Count shown = value.at_least(is_sum && totals.partial);
+    grid.rows.push_back({std::move(what), exact_cell(shown), shown ? cell(shown, unit) : "", std::move(note)});
   };
   const EstimateCounts& counters = totals.counts;
   add("MACs", counters.macs, "", "");

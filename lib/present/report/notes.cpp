@@ -22,6 +22,12 @@ std::string causes_text(const BudgetResult& result) { return base::joined(result
 
 }  // namespace
 
+std::string why_at_least(const EstimateDocument& estimate) {
+  const std::size_t sizes = estimate::unset_symbols(estimate).size();
+  if (sizes == 0 || !estimate.totals.counts.bytes.is_at_least()) return {};
+  return cat(sizes, sizes == 1 ? " size that the data decide is" : " sizes that the data decide are", " taken as 1");
+}
+
 base::Grid budgets_grid(const std::vector<BudgetResult>& budgets) {
   base::Grid grid{.columns = {{.header = "budget"},
                               {.header = "verdict"},
@@ -46,6 +52,51 @@ std::string budgets_report(const std::vector<BudgetResult>& budgets) {
   }
   return text;
 }
+
+namespace report {
+namespace {
+
+// Why the memory of a value is not known; empty if it is.
+std::string unknown_size(const TensorType& type) {
+  if (documents::stored_bytes(type)) return {};
+  if (type.container != Container::Tensor || type.element == ElementType::String)
+    return cat("it is of type ", documents::type_name(type), ", whose length varies");
+  if (bits(type.element) == 0) return "its type is not known";
+  return type.shape ? "its shape is not one of sizes" : "its rank is not known";
+}
+
+// The first node for which `reason` is not empty.
+std::string first_reason(const EstimateDocument& estimate, auto reason) {
+  for (const EstimateNode& node : estimate.nodes)
+    if (std::string text = reason(node); !text.empty())
+      return cat(base::printable(node.shown_name()), " (", base::printable(node.qualified_op()), "): ", text);
+  return {};
+}
+
+}  // namespace
+
+std::string unknown_totals_report(const EstimateDocument& estimate) {
+  const EstimateTotals& totals = estimate.totals;
+  std::string text;
+  if (!totals.counts.flops && !is_published(estimate.count)) {
+    const std::string at = first_reason(estimate, [](const EstimateNode& node) {
+      return node.counts.flops || node.mark == Mark::Unmodelled ? "" : "its formula has no value at these sizes";
+    });
+    text += cat("work is not known: ", at.empty() ? "its sum has no value at these sizes" : at, "\n");
+  }
+  if (!totals.activation_peak_bytes) {
+    const std::string at = first_reason(estimate, [](const EstimateNode& node) {
+      for (const OutputInfo& output : node.outputs)
+        if (std::string why = unknown_size(output.type); !why.empty())
+          return cat("of ", base::printable(output.name), ", ", why);
+      return std::string();
+    });
+    text += cat("memory is not known: ", at.empty() ? "the size of an input or of a body's value is not" : at, "\n");
+  }
+  return text;
+}
+
+}  // namespace report
 
 std::optional<Format> format(std::string_view name) {
   constexpr base::EnumNames<Format::Markdown> kNames("table", "json", "csv", "markdown");
@@ -92,7 +143,9 @@ std::string free_dims_report(const documents::EstimateDocument& estimate) {
       remedy += cat(" --dim ", dim, "=V");
       return dim;
     });
-    text += cat("free dims taken as 1: ", names, "; set them with", remedy, ", or see formulas with --symbolic\n");
+    const bool lacks_times = estimate.roofline && !estimate.unset.empty();
+    text += cat("free dims taken as 1: ", names, "; set them with", remedy, lacks_times ? " for times and fits" : "",
+                ", or see formulas with --symbolic\n");
   }
   if (const std::string problem = estimate::impossible_size(estimate); !problem.empty())
     text += cat("warning: ", command_line(problem), "\n");
@@ -106,7 +159,7 @@ std::string free_dims_report(const documents::EstimateDocument& estimate) {
                          return is_short ? cat(symbol.name, " (at most ", upper, ")") : cat(symbol.name);
                        }),
                 "; --symbolic says what each is\n");
-  return text;
+  return text + report::unknown_totals_report(estimate);
 }
 
 }  // namespace pagoda::present

@@ -68,6 +68,7 @@ constexpr PipelineNumber kNumbers[] = {
 // clang-format on
 
 Cell times(const Cell& cell, std::int64_t runs) {
+  if (const auto* const bound = std::get_if<documents::AtLeast>(&cell)) return documents::AtLeast{bound->value * runs};
   if (const Int* const count = std::get_if<Int>(&cell)) return *count * runs;
   if (const double* const value = std::get_if<double>(&cell)) return *value * static_cast<double>(runs);
   return cell;

@@ -90,6 +90,12 @@ std::vector<std::string> wrapped(const std::string& text, std::size_t width, std
   return rows;
 }
 
-std::string cell(const Count& value, std::string_view unit) { return value ? base::si(*value, unit) : "?"; }
+std::string cell(const Count& value, std::string_view unit) {
+  return value ? (value.is_at_least() ? "≥ " : "") + base::si(*value, unit) : "?";
+}
+
+std::string exact_cell(const Count& value) {
+  return value ? (value.is_at_least() ? "≥ " : "") + base::grouped(*value) : "?";
+}
 
 }  // namespace pagoda::present::report

@@ -55,8 +55,15 @@ std::string share_cell(double share);
 std::string intensity_text(double flops_per_byte);
 // The share of a device's memory, with as many digits as tell it from all of it: "100.3 %" does not fit.
 std::string memory_share(double used, double whole);
-// "1.23 GB"; "?" if unknown.
+// "1.23 GB"; "≥ 1.23 GB" if it is only a lower bound; "?" if unknown.
 std::string cell(const Count& value, std::string_view unit = "");
+// The same exactly: "≥ 1,234".
+std::string exact_cell(const Count& value);
+// Why work or memory is "?", as lines; empty if both are known.
+std::string unknown_totals_report(const EstimateDocument& estimate);
+// Why counts and times are lower bounds although every node is modelled: "12 sizes that the data decide are taken as
+// 1". Empty if they are not.
+std::string why_at_least(const EstimateDocument& estimate);
 
 // "memory bounds 74.9 % of it": what bounds most of the least time.
 std::string split_text(const documents::EstimateRoofline& roofline);

@@ -56,10 +56,11 @@ std::vector<RowFormulas> row_formulas(const Data& data) {
   return rows;
 }
 
-// "boxes: number of selected boxes, decided at nms, at most 1000", printable.
+// "boxes: number of selected boxes, decided by the data at nms, at most 1000", printable.
 std::string symbol_text(const Symbol& symbol) {
   std::string text = symbol.name + ": " + base::printable(symbol.cause);
-  if (!symbol.node.empty()) text += ", decided at " + base::printable(symbol.node);
+  text += ", decided by the data";
+  if (!symbol.node.empty()) text += " at " + base::printable(symbol.node);
   if (symbol.upper) text += ", at most " + symbol.upper->to_string();
   return text;
 }

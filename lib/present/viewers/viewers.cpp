@@ -99,7 +99,8 @@ void add(NodeValues& sum, const NodeValues& row) {
       to = std::nullopt;  // the sum is unknown if a part is unknown
   };
   ++sum.rows;
-  for (const auto& [name, member] : documents::kEstimateCounts) plus(sum.counts.*member, row.counts.*member);
+  for (const auto& [name, member] : documents::kEstimateCounts)
+    sum.counts.*member = sum.counts.*member + row.counts.*member;
   plus(sum.predicted_seconds, row.predicted_seconds);
   plus(sum.measured_seconds, row.measured_seconds);
   if (row.time.bound == Bound::Unknown) sum.time.bound = Bound::Unknown;
@@ -116,7 +117,7 @@ NodeValues total_values(const Viewed& viewed) {
   NodeValues total{
       .counts = *row.counts, .predicted_seconds = row.predicted_seconds, .measured_seconds = row.measured_seconds};
   total.time.bound = Bound::Unknown;
-  if (const auto& roofline = viewed.estimate.roofline) {
+  if (const auto& roofline = viewed.estimate.roofline; roofline && roofline->totals.seconds > 0) {
     total.time.bound = roofline->totals.bound();
     total.time.seconds = roofline->totals.seconds;
     total.time.compute_seconds = roofline->totals.compute_seconds;

@@ -119,6 +119,7 @@ class Estimate:
     roofline    seconds, floor_seconds, predicted … on the device
     fit, memory, traffic, phase, training, advice, variants, symbolic, bindings, model, diagnostics
     sweep       columns with a row a size
+    unset       free dims without a value, other than the batch: counts take them as 1, times and fits are None
     """
 
     def __init__(self, core: Any) -> None:
@@ -161,6 +162,10 @@ class Estimate:
         if members is None:
             return None
         return Record({key: Formula(text) if isinstance(text, str) else text for key, text in members.items()})
+
+    @cached
+    def unset(self) -> list[str]:
+        return self._document.get("unset", [])
 
     @cached
     def sweep(self) -> Columns | None:

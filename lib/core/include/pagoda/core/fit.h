@@ -39,6 +39,9 @@ struct MemoryNeed {
 MemoryNeed memory_need(const Model& model, const Analysis& analysis, const Training* training = nullptr,
                        const Bindings& bindings = {});
 
+// Whether a formula depends on a size that the data decide: with that size taken as 1, its value is a lower bound.
+bool depends_on_data(const Dim& dim, const std::vector<Symbol>& symbols);
+
 // The same total as a formula for all sizes: weights plus the activation peak, cache included. Empty where the formula
 // of the peak is too complex.
 std::optional<Dim> memory_formula(const Model& model, const Analysis& analysis);

@@ -65,11 +65,15 @@ class Count {
   constexpr Int value_or(Int otherwise) const { return has_value() ? **this : otherwise; }
   // Whether the value is only a lower bound.
   constexpr bool is_at_least() const { return has_value() && (code_ & 1) != 0; }
-  // The same value as a lower bound.
-  constexpr Count at_least() const {
+  // The same value as a lower bound; with `is_bound` false, as it is.
+  constexpr Count at_least(bool is_bound = true) const {
     Count bound = *this;
-    if (has_value()) bound.code_ |= 1;
+    if (is_bound && has_value()) bound.code_ |= 1;
     return bound;
+  }
+  // Not known unless both are; a lower bound if either is.
+  friend constexpr Count operator+(const Count& a, const Count& b) {
+    return a && b ? Count(*a + *b).at_least(a.is_at_least() || b.is_at_least()) : Count();
   }
   friend constexpr bool operator==(const Count&, const Count&) = default;
   friend constexpr auto operator<=>(const Count&, const Count&) = default;  // empty before all numbers
@@ -190,6 +194,7 @@ struct EstimateMemory : MemoryPlan {
   std::string excludes;
   std::string peak_text;              // peak_formula, factored; empty: not known
   std::vector<Name> names, op_types;  // by step, of the node of the main graph: the name in reports, the operator
+  bool is_at_least = false;           // the peak depends on a size that the data decide
 };
 
 // A step that verifies `tokens` draft tokens and adds one. If each is accepted with probability a given that the one
@@ -308,8 +313,8 @@ struct EstimateRoofline : Roofline {
 struct EstimateFit {
   Count device_bytes;
   Count weight_bytes, activation_bytes, cache_bytes, gradient_bytes, optimizer_bytes, total_bytes;
-  bool at_least = false;                           // some tensor's size is not known: the total is a lower bound
-  std::optional<bool> fits;                        // empty: the device's memory or a tensor's size is not known
+  bool at_least = false;     // some tensor's size is not known or up to the data: the total is a lower bound
+  std::optional<bool> fits;  // empty: the device's memory or a tensor's size is not known
   Count largest_batch = {}, longest_context = {};  // empty: no such dim, its size has no effect, or at_least
   // Limits of the context: by memory, and by a position table; longest_context is the smaller of the two.
   Count memory_context = {};
@@ -357,8 +362,8 @@ struct EstimateVariant : EstimateFit {
   std::string device;  // "orin-agx:30w" in a power mode
   std::optional<Precision> precision;
   TrafficModel traffic = TrafficModel::Unfused;
-  std::optional<double> seconds, floor_seconds;   // empty: no row is known
-  bool is_part = false;                           // some rows are not known: the times are lower bounds
+  std::optional<double> seconds, floor_seconds;  // empty: no row is known
+  bool is_part = false;  // some rows are not known, or sizes up to the data: the times are of a part of the work
   Bound bound = Bound::Unknown;                   // the bound that accounts for the most time
   std::optional<double> items_per_second;         // at most
   std::optional<double> joules;                   // by the device's constants at the time bound
@@ -459,8 +464,8 @@ struct EstimateDocument {
   std::string tool;
   EstimateModel model;
   std::map<std::string, std::optional<std::int64_t>> bindings;  // by dim of the inputs; empty: the dim is free
-  // Dims without a value, other than the batch and those that the phase sets. If there are any, counts hold at 1, and
-  // times, fits and largest sizes are not known.
+  // Dims without a value, as the file names them, other than the batch and those that the phase or a sweep sets. If
+  // there are any, counts are those at 1, and times, fits and largest sizes are not known.
   std::vector<std::string> unset;
   // The table of positions that has fewer rows than the sizes take, with both numbers: the model cannot run so. Empty:
   // none has.
