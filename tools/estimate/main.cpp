@@ -44,6 +44,9 @@ std::string picture(const Arguments& arguments, const present::PlotInput& input)
 std::string chart(const Arguments& arguments, const EstimateRequest& request, const Model& model,
                   EstimateDocument estimate) {
   present::PlotInput input{.device = *request.device, .estimates = {drawn(arguments.model, std::move(estimate))}};
+  // Kernels join their nodes; the times of whole runs are in the estimate.
+  if (request.measured && !request.measured->kernels.empty())
+    input.measured.push_back({arguments.measured, documents::write_measured(*request.measured)});
   if (format_of(arguments) == "html") input.estimates.front().what_if = estimate::what_if(model, request);
   return picture(arguments, input);
 }

@@ -14,6 +14,7 @@
 #include "pagoda/base/terminal.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/device.h"
+#include "pagoda/estimate/measured_runs.h"
 #include "pagoda/measured/import.h"
 #include "pagoda/present/plot.h"
 #include "picture.h"
@@ -158,6 +159,19 @@ present::PlotFile read_measured(const std::string& path) {
   return file;
 }
 
+// Adds the run of each measurement to the estimate at its place, as onnx-estimate --measured does, so that both give one
+// verdict. Runs of other sizes or models are left to the chart, which says so.
+void add_runs(present::PlotInput& input) {
+  for (std::size_t i = 0; i < input.measured.size() && !input.estimates.empty(); ++i) {
+    documents::EstimateDocument& estimate = input.estimates[std::min(i, input.estimates.size() - 1)].document;
+    if (estimate.measured || estimate.sweep) continue;
+    try {
+      estimate::add_measured(documents::parse_measured(input.measured[i].text, input.measured[i].name), estimate);
+    } catch (const Error&) {
+    }
+  }
+}
+
 int plot(int argc, char** argv) {
   const std::optional<PlotArguments> arguments = parse_plot(argc, argv);
   if (!arguments) return kDone;
@@ -181,6 +195,7 @@ int plot(int argc, char** argv) {
   for (const std::string& path : arguments->estimates)
     input.estimates.push_back(present::read_plot_estimate(path, read(path, "an estimate").text));
   for (const std::string& path : arguments->measured) input.measured.push_back(read_measured(path));
+  add_runs(input);
   write_output(arguments->output, arguments->write(input, arguments->options));
   return kDone;
 }

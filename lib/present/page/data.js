@@ -160,4 +160,3 @@ const exact_seconds = (value) => scaled(value, "s", value > 0 && value < 0.5e-12
 const exact_intensity = (value) => (value >= 999.5 && value < 1e6 ? Math.round(value).toLocaleString("en") : digits3(value));
 const exact_rate = (value, unit) => scaled(value, unit, 0, 6);
 const exact_count = (value, unit = "") => (value < 1000 ? (Math.round(value) + " " + unit).trim() : scaled(value, unit, 0, 8));
-const exact_share = (part) => (part > 0 && part < 0.0005 ? "<0.1" : digits3(100 * part));

@@ -76,20 +76,21 @@ std::string columns_json() {
   return std::move(json.end_array()).text();
 }
 
-std::string part(const char* id, const std::string& text) {
-  return cat("<span id=\"verdict-", id, "\">", xml(text), "</span>");
-}
-
 std::string ladder_html(const std::vector<Rung>& ladder) {
-  if (ladder.empty()) return "";
   std::string html = "<ol id=\"ladder\" aria-label=\"Times on one scale\">";
-  const double longest = std::ranges::max(ladder, {}, &Rung::seconds).seconds;
+  double longest = 0;
+  for (const Rung& rung : ladder) longest = std::max(longest, rung.high.value_or(rung.seconds));
+  const auto interval = [&](const Rung& rung) {
+    return rung.low && rung.high ? cat("<path d=\"M", px(100 * *rung.low / longest), " 5H", px(100 * *rung.high / longest),
+                                       "\"/>")
+                                 : std::string();
+  };
   for (const Rung& rung : ladder)
     html += cat("<li data-rung=\"", xml(rung.name), "\" data-seconds=\"", base::shortest(rung.seconds), "\"><span>",
                 xml(rung.name),
                 "</span><svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"",
-                px(100 * rung.seconds / longest), "\" height=\"10\"/></svg><b>", base::si_seconds(rung.seconds),
-                "</b></li>");
+                px(100 * rung.seconds / longest), "\" height=\"10\"/>", interval(rung), "</svg><b>",
+                report::time_text(rung), "</b></li>");
   return html + "</ol>";
 }
 
@@ -98,13 +99,17 @@ std::string verdict_html(const Chart& chart) {
   const std::optional<Verdict> verdict = verdict_of(chart);
   if (!verdict)
     return cat("<header class=\"verdict\"><h1 id=\"verdict\">", xml(chart.title), "</h1>\n",
-               ladder_html(ladder_of(chart)), "</header>\n");
-  std::string actions;
-  for (const std::string& action : verdict->actions) actions += cat("<li>", xml(action), "</li>");
+               ladder_of(chart).empty() ? "" : ladder_html(ladder_of(chart)), "</header>\n");
+  const auto part = [](std::string_view id, std::string_view text, bool is_bad = false) {
+    return cat("<span id=\"verdict-", id, is_bad ? "\" class=\"bad\">" : "\">", xml(text), "</span>");
+  };
+  std::string actions, said;
+  for (const report::Action& action : verdict->actions) actions += cat("<li>", xml(action.sentence()), "</li>");
+  for (const auto& [name, separator, text] : verdict->parts())
+    said += cat(separator, part(name, *text, verdict->is_blocked && said.empty()));
   return cat("<header class=\"verdict\"><div><h1 id=\"verdict\">", part("model", verdict->model), " on ",
-             part("device", verdict->device), ": ", part("time", verdict->time), ", ", part("bound", verdict->bound),
-             verdict->fit.empty() ? "" : "; ", part("fit", verdict->fit), "</h1>\n<ol id=\"actions\">", actions,
-             "</ol></div>\n", ladder_html(verdict->ladder), "</header>\n");
+             part("device", verdict->device), ": <span id=\"verdict-text\">", said, "</span></h1>\n<ol id=\"actions\">",
+             actions, "</ol></div>\n", ladder_html(verdict->ladder), "</header>\n");
 }
 
 std::string quoted(const std::string& word) {
@@ -212,6 +217,9 @@ std::string answer_html(const documents::EstimateDocument& estimate) {
 
 std::string tabs_html(const Chart& chart, std::string_view first) {
   const std::vector<View> views = draw_views(chart);
+  // A sweep is what was asked for.
+  if (first.empty() && std::ranges::any_of(views, [](const View& view) { return std::string_view(view.kind) == "sweep"; }))
+    first = "sweep";
   std::string bar, panels;
   for (const Panel& panel : kPanels) {
     bar +=

@@ -74,14 +74,13 @@ function bound_of(kernel, value, device) {
 }
 // Sums over kernels, as in roofline().
 function sums_of(work, unmodelled, value, device) {
-  const sums = { seconds: 0, memory_bound: 0, latency_bound: 0, launches: 0, unknown: unmodelled, bounds: [] }, busy = [0, 0, 0];
+  const sums = { seconds: 0, memory_bound: 0, launches: 0, unknown: unmodelled, bounds: [] }, busy = [0, 0, 0];
   let needed = 0;
   work.kernels.forEach((kernel, id) => {
     const count = work.count[id], bound = bound_of(kernel, value, device);
     sums.bounds.push(bound);
     sums.seconds += count * bound.seconds;
-    if (bound.launched) sums.latency_bound += count * bound.seconds;
-    else if (bound.memory > (bound.compute ?? 0)) sums.memory_bound += count * bound.seconds;
+    if (bound.memory > (bound.compute ?? 0)) sums.memory_bound += count * bound.seconds;
     if (bound.runs) sums.launches += count;
     if (!bound.known) sums.unknown += count;
     units_of(kernel, 6, value, device)?.forEach((seconds, i) => (busy[i] += count * seconds));
@@ -99,30 +98,67 @@ function answer_of(request) {
   const batch = what.sizes.findIndex((size) => size.batch);
   const items = what.tokens !== null ? value(what.tokens) : batch >= 0 ? request.sizes[batch] : null;
   const chosen = request.fused ? fused : rows;
-  return { of, device, rows, fused, chosen, macs, items, flops: what.weights[0] * macs + what.weights[1] * arith + what.weights[2] * special + what.weights[3] * comparisons,
+  const launched = device.launch === null ? null : Math.max(chosen.seconds, chosen.launches * device.launch);
+  return { of, device, rows, fused, chosen, macs, items, launched, is_launched: launched !== null && chosen.seconds > 0 && launched > 1.05 * chosen.seconds, flops: what.weights[0] * macs + what.weights[1] * arith + what.weights[2] * special + what.weights[3] * comparisons,
     bytes: request.fused ? fused_read + fused_written : read + written, memory: of.memory === null ? null : value(of.memory) };
 }
 
-// What bounds most of the time: the rule of report::split_text().
-function split_text({ seconds, memory_bound, latency_bound }) {
-  const memory = seconds > 0 ? memory_bound / seconds : 0, latency = seconds > 0 ? latency_bound / seconds : 0, rest = 1 - memory - latency;
-  const [what, share] = [["memory", memory], ["latency", latency], ["arithmetic", rest]].reduce((a, b) => (b[1] > a[1] ? b : a));
-  return `${what} bounds ${exact_share(share)} % of it`;
+// The sentences of the command line, filled as report::said() does.
+const said = (name, values) => what.words[name].replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "").replace(/ \(\)$/, "");
+const exact_part = (share) => { const percent = 100 * share; return percent >= 9.95 ? String(Math.round(percent)) : percent.toFixed(percent >= 0.995 ? 1 : 2); };
+// A time without its unit if that is the unit of `first`.
+const beside = (seconds, first) => { const [number, unit] = exact_seconds(seconds).split(" "); return first.endsWith(" " + unit) ? number : number + " " + unit; };
+function exact_speed(value, unit) {
+  if (value >= 999.5e6) return exact_rate(value, unit);
+  if (value >= 999500) return digits3(value / 1e6) + " M " + unit;
+  return (value < 999.5 ? digits3(value) : Number(value.toPrecision(3)).toLocaleString("en")) + " " + unit;
+}
+const rate_unit = (answer) => (answer.items === null ? "runs/s" : what.tokens !== null ? "tokens/s" : "items/s");
+// Sizes that the file leaves open and that nobody has set yet.
+const unset_sizes = () => what.unset.filter((name) => what.sizes.some((size, i) => size.name === name && asked.sizes[i] === null));
+// The parts of the headline, as report::verdict_of() makes them: name, separator, text.
+function parts_of(answer) {
+  const { chosen, device } = answer, unset = unset_sizes(), parts = [], add = (name, separator, text) => { if (text) parts.push([name, parts.length ? separator : "", text]); };
+  if (unset.length) return [["time", "", said("unset", { dims: unset.join(", ") })]];
+  const fit = fits_text(answer), fits = !fit.startsWith("does not"), time = exact_seconds(chosen.seconds);
+  if (!fits) add("fit", "", fit);
+  if (asked.resident) {
+    add("time", "; ", "time by the command below");
+    add("bound", ", ", "its bytes need the order of the kernels");
+  } else {
+    const other = asked.fused ? [answer.rows.seconds, "unfused"] : [answer.fused.seconds, "fused"];
+    const others = [said("floor", { time: beside(chosen.floor, time) }), said("other", { time: beside(other[0], time), what: other[1] })].join("; ");
+    const share = chosen.seconds > 0 ? chosen.memory_bound / chosen.seconds : 0, by_memory = share >= 0.5;
+    add("time", "; ", answer.is_launched ? said("launched", { launched: exact_seconds(answer.launched), time, graph: device.graph })
+      : said(chosen.unknown ? "part" : "bound", { time, what: asked.fused ? "fused" : "unfused", others }));
+    if (!answer.is_launched) add("bound", ", ", said("limit", { limit: by_memory ? "memory" : "compute", share: exact_part(by_memory ? share : 1 - share) }));
+    if (what.tokens !== null && answer.items !== null) add("rate", ", ", said("rate", { rate: exact_speed(answer.items / (answer.is_launched ? answer.launched : chosen.seconds), rate_unit(answer)) }));
+  }
+  if (fits) add("fit", "; ", fit);
+  return parts;
+}
+// What the page knows to be faster; advice on precision and batch is for the sizes of the command line.
+function actions_of(answer) {
+  const { chosen, fused, device } = answer, list = [], gain = (from, to) => ` (${digits3(from / to)}×).`;
+  if (unset_sizes().length || asked.resident) return list;
+  if (answer.is_launched) list.push(said("graph", { graph: device.graph, from: exact_seconds(answer.launched), to: exact_seconds(chosen.seconds) }) + gain(answer.launched, chosen.seconds));
+  if (!asked.fused && chosen.seconds > 1.05 * fused.seconds) {
+    const fuse = said("fuse", { from: exact_seconds(chosen.seconds), to: exact_seconds(fused.seconds) }) + gain(chosen.seconds, fused.seconds);
+    list.push(answer.is_launched ? said("then", { action: fuse[0].toLowerCase() + fuse.slice(1) }) : fuse);
+  }
+  return list;
 }
 // The answer in the wording of the command line.
 function facts_of_answer(answer) {
   const { chosen, device } = answer, at_least = answer.of.unmodelled > 0 ? "≥ " : "", time = chosen.seconds;
-  const unit = answer.items === null ? "runs/s" : what.tokens !== null ? "tokens/s" : "items/s";
-  const eager = device.launch === null ? null : Math.max(time, chosen.launches * device.launch);
-  return [
-    ["work", at_least + exact_count(answer.flops, "FLOP"), exact_count(answer.macs) + " multiply-accumulates"],
-    ...(asked.resident ? [] : [["traffic", at_least + exact_count(answer.bytes, "B"), answer.bytes > 0 && !answer.of.unmodelled ? exact_intensity(answer.flops / answer.bytes) + " FLOP/B" : ""],
-    ["time", "≥ " + exact_seconds(time), (chosen.unknown ? "of the modelled part · " : "") + split_text(chosen) + " · " + `${chosen.launches.toLocaleString("en")} kernel${chosen.launches === 1 ? "" : "s"}`],
-    ["speed", "≤ " + exact_rate((answer.items ?? 1) / time, unit), ""]]),
-    ...(eager > 1.05 * time && !asked.resident ? [["launches", "≥ " + exact_seconds(eager), "with a launch a kernel" + (device.assumed ? " (assumed)" : "")]] : []),
-    ["floor", "≥ " + exact_seconds(chosen.floor), "whatever an engine fuses"],
-    ...fit_facts(answer),
-  ];
+  const facts = [["work", at_least + exact_count(answer.flops, "FLOP"), exact_count(answer.macs) + " multiply-accumulates"]];
+  if (unset_sizes().length) return facts;
+  if (!asked.resident) {
+    facts.push(["traffic", at_least + exact_count(answer.bytes, "B"), answer.bytes > 0 && !answer.of.unmodelled ? exact_intensity(answer.flops / answer.bytes) + " FLOP/B" : ""]);
+    facts.push(["speed", "≤ " + exact_speed((answer.items ?? 1) / time, rate_unit(answer)), `${chosen.launches.toLocaleString("en")} kernel${chosen.launches === 1 ? "" : "s"}`]);
+    if (answer.is_launched) facts.push(["launches", "≥ " + exact_seconds(answer.launched), device.assumed ? "a launch is assumed" : ""]);
+  }
+  return [...facts, ...fit_facts(answer)];
 }
 
 // Whether the model fits, and the largest batch that fits. No answer if the memory is unknown, or if a lower bound of
@@ -309,31 +345,31 @@ function put_roofs(answer, is_still) {
 }
 const still_axes = chart.axes;
 
-// Updates headline, ladder and answer, and greys out what no longer applies.
-const still_verdict = ["model", "device", "time", "bound", "fit"].map((key) => document.getElementById("verdict-" + key)?.textContent);
+// Updates headline, ladder, actions and answer, and greys out what no longer applies.
+const still_verdict = ["model", "device", "text"].map((key) => document.getElementById("verdict-" + key)?.innerHTML), still_actions = document.getElementById("actions")?.innerHTML;
+const kept_rungs = [...document.querySelectorAll("#ladder li")].map((item) => item.outerHTML).join("");
 function put_verdict(answer) {
-  const is_still = is_as_asked(), { device, of, chosen } = answer, text = (key, value) => { const node = document.getElementById("verdict-" + key); if (node) node.textContent = value; };
-  if (is_still) {
-    ["model", "device", "time", "bound", "fit"].forEach((key, i) => text(key, still_verdict[i]));
+  const is_still = is_as_asked(), { device, of, chosen } = answer, unset = unset_sizes();
+  const node = (key) => document.getElementById("verdict-" + key), ladder = document.getElementById("ladder");
+  if (!node("text")) {
+    // A model without work has no verdict.
+  } else if (is_still) {
+    ["model", "device", "text"].forEach((key, i) => (node(key).innerHTML = still_verdict[i]));
+    by_id("actions").innerHTML = still_actions;
+    if (ladder) ladder.innerHTML = kept_rungs;
   } else {
-    text("model", what.model + what.sizes.map((size, i) => `, ${size.name}=${asked.sizes[i] ?? "1 (free)"}`).join(""));
-    text("device", device.name + (of.precision ? ` (${of.precision})` : ""));
-    text("time", asked.resident ? "time by the command below" : "at least " + exact_seconds(chosen.seconds) + (chosen.unknown ? " for what is modelled" : ""));
-    text("bound", asked.resident ? "its bytes need the order of the kernels" : split_text(chosen));
-    text("fit", fits_text(answer) || "whether it fits: see the command below");
+    node("model").textContent = what.model + what.sizes.map((size, i) => `, ${size.name}=${asked.sizes[i] ?? "1 (free)"}`).join("");
+    node("device").textContent = `${device.name} (${of.precision ?? what.precision})`;
+    node("text").replaceChildren(...parts_of(answer).flatMap(([name, separator, text], i) => {
+      const part = document.createElement("span");
+      part.id = "verdict-" + name;
+      part.classList.toggle("bad", i === 0 && (unset.length > 0 || name === "fit" && text.startsWith("does not")));
+      part.textContent = text;
+      return [separator, part];
+    }));
+    by_id("actions").replaceChildren(...actions_of(answer).map((text) => { const item = document.createElement("li"); item.textContent = text; return item; }));
+    if (ladder) put_ladder(ladder, unset.length ? [] : [["unfused", answer.rows.seconds], ["fused", answer.fused.seconds], ["floor", chosen.floor], ...(answer.is_launched ? [["launched", answer.launched]] : [])]);
   }
-  const ladder = document.getElementById("ladder"), rungs = [...(asked.fused && what.fused ? [] : [["unfused", answer.rows.seconds]]), ["fused", answer.fused.seconds], ["floor", chosen.floor], ...kept_rungs];
-  const longest = Math.max(...rungs.map(([, seconds]) => seconds));
-  ladder.replaceChildren(...rungs.map(([name, seconds, is_kept]) => {
-    const item = document.createElement("li"), label = document.createElement("span"), time = document.createElement("b"), bar = element("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
-    item.dataset.rung = name;
-    item.classList.toggle("stale", !!is_kept && !is_still);
-    element("rect", { width: (100 * seconds) / longest, height: 10 }, bar);
-    label.textContent = name;
-    time.textContent = exact_seconds(seconds);
-    item.append(label, bar, time);
-    return item;
-  }));
   const list = document.getElementById("answer");
   list.replaceChildren(...facts_of_answer(answer).map(([key, value, remark]) => {
     const term = document.createElement("dt"), fact = document.createElement("dd"), strong = document.createElement("b");
@@ -345,19 +381,26 @@ function put_verdict(answer) {
     pair.append(term, fact);
     return pair;
   }));
-  for (const node of document.querySelectorAll("#actions, .view, .energy")) node.classList.toggle("stale", !is_still);
-  for (const node of document.querySelectorAll(".split, #tabs")) node.classList.toggle("stale", asked.resident);
+  for (const node of document.querySelectorAll(".view, .energy")) node.classList.toggle("stale", !is_still);
+  for (const node of document.querySelectorAll(".split, #tabs")) node.classList.toggle("stale", asked.resident || unset.length > 0);
   // Energy constants are valid for one device and one precision.
   by_id("energy").classList.toggle("stale", asked.device !== 0 || asked.case !== as_asked.case);
   document.getElementById("what-if-note").hidden = is_still;
   document.getElementById("what-if-command").textContent = command_of(asked);
   document.getElementById("what-if-reset").disabled = is_still;
 }
-// Predictions and measured runs, which only exist for the original request.
-const kept_rungs = [...document.querySelectorAll("#ladder li")].filter((item) => ["predicted", "measured"].includes(item.dataset.rung))
-  .map((item) => { const found = chart_rungs().find(([name]) => name === item.dataset.rung); return [...found, true]; });
-function chart_rungs() {
-  return [...document.querySelectorAll("#ladder li")].map((item) => [item.dataset.rung, +item.dataset.seconds]);
+// Bounds of the request. A prediction and a measured run exist for the original request alone.
+function put_ladder(ladder, rungs) {
+  const longest = Math.max(...rungs.map(([, seconds]) => seconds));
+  ladder.replaceChildren(...rungs.map(([name, seconds]) => {
+    const item = document.createElement("li"), label = document.createElement("span"), time = document.createElement("b"), bar = element("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
+    item.dataset.rung = name;
+    element("rect", { width: (100 * seconds) / longest, height: 10 }, bar);
+    label.textContent = name;
+    time.textContent = exact_seconds(seconds);
+    item.append(label, bar, time);
+    return item;
+  }));
 }
 
 // Whether every count is valid at this size: convolution kernels larger than the image make counts negative.
@@ -388,8 +431,10 @@ function connect_what_if() {
     label.append(size.name + " ", number);
     holder.append(label, range);
     number.addEventListener("input", () => {
-      if (number.value === "") set_size(i, null);
-      else if (number.checkValidity() && is_possible(i, +number.value)) set_size(i, +number.value);
+      const is_good = number.value === "" ? !number.validity.badInput : number.checkValidity() && is_possible(i, +number.value);
+      by_id("what-if-error").textContent = is_good ? "" : number.checkValidity() ? `${size.name} ${number.value} is impossible: a window would be larger than its input` : `${size.name} is a whole number from ${number.min} to ${(+number.max).toLocaleString("en")}; the answer is still of ${asked.sizes[i] ?? "1"}`;
+      number.setAttribute("aria-invalid", String(!is_good));
+      if (is_good) set_size(i, number.value === "" ? null : +number.value);
     });
     range.addEventListener("input", () => set_size(i, 2 ** +range.value));
     return () => {
@@ -397,7 +442,7 @@ function connect_what_if() {
       range.value = Math.log2(Math.max(1, asked.sizes[i] ?? 1));
     };
   });
-  by_id("what-if-precision").append(...what.cases.map((each, i) => new Option(each.precision ?? `${file_type()} (file)`, i)));
+  by_id("what-if-precision").append(...what.cases.map((each, i) => new Option(each.precision ?? (what.precision ? what.precision + " (file)" : "as filed"), i)));
   by_id("what-if-device").append(...what.devices.map((each, i) => new Option(each.name, i)));
   by_id("what-if-precision").addEventListener("change", (event) => ask({ case: +event.target.value }));
   by_id("what-if-device").addEventListener("change", (event) => ask({ device: +event.target.value }));
@@ -412,11 +457,7 @@ function connect_what_if() {
   put_verdict(answered);
   put_gains(answered);
   show_what_if();
-}
-// The type in which the file has most of its work: "float32".
-function file_type() {
-  const work = new Map(), { dtype, flops } = still_items;
-  dtype.forEach((text, i) => { const own = strings[text].split(" as ")[0]; if (own) work.set(own, (work.get(own) ?? 0) + (flops[i] ?? 0)); });
-  return [...work].sort((a, b) => b[1] - a[1])[0]?.[0] ?? "types";
+  const first = what.sizes.find((size) => what.unset.includes(size.name));
+  if (first) holder.querySelector(`[data-size="${CSS.escape(first.name)}"]`).focus({ preventScroll: true });
 }
 let show_what_if = () => {};

@@ -315,11 +315,10 @@ std::string sentence_of(const Chart& chart) {
   if (chart.series.empty()) return "";
   const std::optional<Verdict> verdict = chart.by_model || chart.is_energy ? std::nullopt : verdict_of(chart);
   if (!verdict) return chart.by_model || chart.is_energy ? summary(chart) : summary(chart, chart.series.front());
-  std::string text = verdict->time + (verdict->bound.empty() ? "" : ", " + verdict->bound);
-  if (!verdict->fit.empty()) text += "; " + verdict->fit;
-  for (const std::string& action : verdict->actions) text += ". " + action.substr(0, action.size() - 1);
+  std::string text = verdict->headline() + ".";
+  for (const report::Action& action : verdict->actions) text += " " + action.sentence();
   text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-  return text + ".";
+  return text;
 }
 
 std::string draw_roofline(const Chart& chart, bool standalone) {

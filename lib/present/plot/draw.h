@@ -11,6 +11,7 @@
 #include "draw/axis.h"
 #include "draw/svg.h"
 #include "plot/chart.h"
+#include "report/verdict.h"
 
 namespace pagoda::present::plot {
 
@@ -21,24 +22,9 @@ std::string chart_csv(const Chart& chart);
 std::string chart_json(const Chart& chart);
 std::string chart_text(const Chart& chart);
 
-// The verdict at the top of a chart: how long, why, whether it fits, and what to do about it. Each number comes from
-// the estimate or from its series.
-
-// A time on the common scale of the ladder.
-struct Rung {
-  std::string name;  // "unfused", "fused", "floor", "predicted", "measured"
-  double seconds = 0;
-};
-
-struct Verdict {
-  // The headline, in parts that the page replaces when the request changes: "bert_base, batch=8" "NVIDIA H200
-  // (float16)" "at least 2.10 ms" "memory bounds 74.9 % of it" "fits: 286 MB of 141 GB".
-  std::string model, device, time, bound, fit;
-  std::vector<std::string> actions;  // sentences, largest gain first
-  std::vector<Rung> ladder;          // bounds, from unfused to floor, then the prediction; measured last
-  // The parts as one text: "model on device: time, bound; fit", or with `separator` in place of ": " and "; ".
-  std::string headline(std::string_view separator = {}) const;
-};
+// The verdict at the top of a chart is that of its estimate, joined with its run.
+using report::Rung;
+using report::Verdict;
 
 // The verdict on a series; empty if the series has no time.
 std::optional<Verdict> verdict_of(const Chart& chart, const Series& series);

@@ -188,7 +188,7 @@ std::string ladder_text(const std::vector<Rung>& ladder, std::size_t columns) {
     text += name + std::string(widest - std::min(widest, base::display_width(name)) + 2, ' ');
     const auto blocks = static_cast<std::size_t>(std::lround(static_cast<double>(length) * rung.seconds / longest));
     for (std::size_t i = 0; i < std::max<std::size_t>(1, blocks); ++i) text += blocks == 0 ? "▏" : "█";
-    text += " " + base::si_seconds(rung.seconds) + "\n";
+    text += " " + report::time_text(rung) + "\n";
   }
   return text;
 }
@@ -234,8 +234,10 @@ std::string chart_text(const Chart& chart) {
   const std::optional<Verdict> verdict = verdict_of(chart);
   std::string text;
   if (verdict) {
-    text += broken_lines(verdict->headline(" · "), chart.options.columns);
-    for (const std::string& action : verdict->actions) text += base::elide("- " + action, columns_of_text) + "\n";
+    text += broken_lines(verdict->model + " on " + verdict->device + " · " + verdict->headline(" · "),
+                         chart.options.columns);
+    for (const report::Action& action : verdict->actions)
+      text += base::elide("- " + action.sentence(), columns_of_text) + "\n";
     text += ladder_text(verdict->ladder, columns_of_text);
   } else {
     text += base::elide(chart.title, columns_of_text) + "\n";

@@ -7,6 +7,7 @@
 #include "pagoda/base/enum_names.h"
 #include "pagoda/estimate/measured_runs.h"
 #include "report/rows.h"
+#include "report/verdict.h"
 
 namespace pagoda::present::report {
 namespace {
@@ -14,8 +15,7 @@ namespace {
 using documents::EstimateFit;
 using documents::EstimateRoofline;
 
-constexpr std::size_t kHeaviest = 5, kAdvice = 3;
-constexpr double kWorthALine = 1.05;    // the eager time is shown if it exceeds the least time by this factor
+constexpr std::size_t kHeaviest = 5, kActions = 3;
 constexpr std::size_t kWide = 110;      // terminals of at least this width show how far a row is from its next limit
 constexpr std::size_t kMargin = 24;     // most columns of Line::what and Line::value
 constexpr std::size_t kNameWidth = 48;  // of a kernel's name if the width of the terminal is unknown
@@ -139,41 +139,37 @@ Line fit_line(const EstimateDocument& estimate) {
               context})};
 }
 
-}  // namespace
+// The precision assumed for the time, if engines may use a different one.
+std::string precision_remark(const Data& data) {
+  const EstimateDocument& estimate = data.estimate;
+  if (estimate.precision) return "";
+  // An engine that fuses folds the conversions of quantised operands into its products.
+  const auto quantised = std::ranges::find_if(
+      estimate.nodes, [](const EstimateNode& node) { return node.dequantized_from != ElementType::Undefined; });
+  if (quantised != estimate.nodes.end() && data.traffic() == TrafficModel::Unfused)
+    return cat("in ", to_string(quantised->precision), " unfused, in ", to_string(quantised->dequantized_from),
+               " with --traffic fused");
+  // If the device has TF32, the engine chooses whether float32 products use it.
+  const bool has_tf32 =
+      std::ranges::any_of(estimate.advice, [](const auto& advice) { return advice.precision == Precision::Tf32; });
+  return has_tf32 ? "in float32, where many engines take TF32" : "";
+}
 
-// The bound of the kernels that take most of the time. Nodes in fused kernels have no own bound.
-std::string split_text(const EstimateRoofline& roofline) {
-  const double seconds = roofline.totals.seconds;
-  double memory = 0, latency = 0;
-  for (const RowBound& kernel : roofline.groups.empty() ? roofline.rows : roofline.groups) {
-    if (kernel.bound == Bound::Memory) memory += kernel.seconds;
-    if (kernel.bound == Bound::Latency) latency += kernel.seconds;
+// "≤ 3,810 items/s", and what one user and one device get.
+Line speed_line(const Data& data, double seconds) {
+  const EstimateDocument& estimate = data.estimate;
+  const EstimateRoofline& roofline = *estimate.roofline;
+  std::string shares;
+  if (const auto& phase = estimate.phase) {
+    if (phase->user_tokens_per_second) shares = cat(rate_text(*phase->user_tokens_per_second, "tokens/s"), " a user");
+    if (phase->device_tokens_per_second && roofline.parallel)
+      shares = dotted({shares, cat(rate_text(*phase->device_tokens_per_second, "tokens/s"), " a device")});
   }
-  return seconds > 0 ? split_text(memory / seconds, latency / seconds) : split_text(0, 0);
-}
-
-std::string split_text(double memory_share, double latency_share) {
-  const double rest = 1 - memory_share - latency_share;
-  const bool is_latency = latency_share > memory_share && latency_share > rest;
-  return cat(is_latency            ? "latency"
-             : memory_share > rest ? "memory"
-                                   : "arithmetic",
-             " bounds ", percent_of(is_latency ? latency_share : std::max(memory_share, rest), 1), " of it");
-}
-
-namespace {
-
-// "at most 3.81 kitems/s": the rate if a run takes `seconds`.
-std::string rate_text(const EstimateDocument& estimate, double seconds) {
-  const Count& items = estimate.roofline->items;
-  const char* unit = !items ? "runs/s" : estimate.phase ? "tokens/s" : "items/s";
-  std::string text = cat("at most ", base::si_rate(documents::real(items).value_or(1) / seconds, unit));
-  if (!estimate.phase) return text;
-  const documents::EstimatePhase& phase = *estimate.phase;
-  if (phase.user_tokens_per_second) text += cat(", ", base::si_rate(*phase.user_tokens_per_second, ""), " a user");
-  if (phase.device_tokens_per_second && estimate.roofline->parallel)
-    text += cat(", ", base::si_rate(*phase.device_tokens_per_second, ""), " a device");
-  return text;
+  const RooflineTotals& totals = roofline.totals;
+  const std::string kernels = cat(grouped_count(totals.launches, "kernel"),
+                                  data.traffic() == TrafficModel::Unfused ? ", one a node" : " after fusion");
+  return {"speed", cat("≤ ", rate_text(documents::real(roofline.items).value_or(1) / seconds, rate_unit(estimate))),
+          dotted({shares, estimate.training ? "" : kernels, precision_remark(data)})};
 }
 
 // The predicted token rate of a decoder: in total, per user and per device.
@@ -190,11 +186,11 @@ std::string predicted_rate(const EstimateDocument& estimate) {
     own *= part;
     accepted = cat(base::rounded(phase.speculated->tokens_per_step), " tokens of a user's step stay");
   }
-  std::string rate = base::si_rate(tokens * steps, "tokens/s");
-  if (own > 0) rate += cat(", ", base::si_rate(own * steps, ""), " a user");
+  std::string rate = rate_text(tokens * steps, "tokens/s");
+  if (own > 0) rate += cat(", ", rate_text(own * steps, "a user"));
   if (roofline.parallel)
-    rate += cat(", ", base::si_rate(tokens * steps / static_cast<double>(roofline.parallel->devices.devices()), ""),
-                " a device");
+    rate +=
+        cat(", ", rate_text(tokens * steps / static_cast<double>(roofline.parallel->devices.devices()), "a device"));
   return dotted({accepted, rate});
 }
 
@@ -254,22 +250,6 @@ void add_energy(std::vector<Line>& lines, const EstimateDocument& estimate) {
                        energy.race_to_idle ? " · finishing early saves energy" : " · a slower run can save energy")});
 }
 
-// The precision assumed for the time, if engines may use a different one.
-std::string precision_remark(const Data& data) {
-  const EstimateDocument& estimate = data.estimate;
-  if (estimate.precision) return "";
-  // An engine that fuses folds the conversions of quantised operands into its products.
-  const auto quantised = std::ranges::find_if(
-      estimate.nodes, [](const EstimateNode& node) { return node.dequantized_from != ElementType::Undefined; });
-  if (quantised != estimate.nodes.end() && data.traffic() == TrafficModel::Unfused)
-    return cat("in ", to_string(quantised->precision), " unfused, in ", to_string(quantised->dequantized_from),
-               " with --traffic fused");
-  // If the device has TF32, the engine chooses whether float32 products use it.
-  const bool has_tf32 =
-      std::ranges::any_of(estimate.advice, [](const auto& advice) { return advice.precision == Precision::Tf32; });
-  return has_tf32 ? "in float32, where many engines take TF32" : "";
-}
-
 void add_prediction(std::vector<Line>& lines, const EstimateDocument& estimate) {
   const EstimateRoofline& roofline = *estimate.roofline;
   const documents::EstimatePrediction& predicted = *roofline.predicted;
@@ -289,30 +269,25 @@ void add_prediction(std::vector<Line>& lines, const EstimateDocument& estimate) 
                          " while it loads")});
 }
 
-void add_times(std::vector<Line>& lines, const Data& data) {
+void add_times(std::vector<Line>& lines, const Data& data, const Verdict& verdict) {
   const EstimateDocument& estimate = data.estimate;
   const EstimateRoofline& roofline = *estimate.roofline;
-  const RooflineTotals& totals = roofline.totals;
-  const bool is_training = estimate.training && estimate.training->time;
-  const RooflineTotals& time = is_training ? *estimate.training->time : totals;
-  if (time.seconds <= 0) {
-    lines.push_back({"time", "?",
-                     estimate.unset.empty() ? "no row's least time is known"
-                                            : cat("depends on ", base::joined(estimate.unset, ", ", base::printable))});
-    return;
-  }
-  const std::string kernels = cat(grouped_count(totals.launches, "kernel"),
-                                  data.traffic() == TrafficModel::Unfused ? ", one a node" : " after fusion");
-  lines.push_back({"time", at_least(time.seconds),
-                   dotted({time.unknown_rows > 0 ? "of the modelled part" : "", why_at_least(estimate),
-                           is_training ? "a training step" : dotted({split_text(roofline), kernels}),
-                           rate_text(estimate, time.seconds)})});
-  if (time.eager_seconds && *time.eager_seconds > time.seconds * kWorthALine)
-    lines.push_back({"", at_least(*time.eager_seconds),
-                     cat("each kernel launched in ", base::si_seconds(*roofline.launch_overhead_seconds),
-                         roofline.launch_is_assumed ? " (assumed)" : "", " · CUDA graphs and the like hide that")});
-  lines.push_back({"", at_least(time.floor_seconds), "whatever an engine fuses or keeps on the chip"});
-  if (const std::string remark = precision_remark(data); !remark.empty()) lines.push_back({"", "", remark});
+  const Bounds bounds = bounds_of(estimate);
+  if (bounds.seconds <= 0) return;
+  // A headline of launches, a prediction or a run leaves the bound to a line of its own.
+  Bounds of_work = bounds;
+  of_work.launched.reset();
+  Verdict bound;
+  say_bounds(bound, of_work);
+  if (verdict.limit != bound.limit) lines.push_back({"bound", at_least(bounds.seconds), bound.headline(" · ")});
+  lines.push_back(speed_line(data, bounds.seconds));
+  if (const std::string why = why_at_least(estimate); !why.empty()) lines.push_back({"", "", why});
+  if (bounds.is_launch_bound())
+    lines.push_back(
+        {"launches", at_least(*bounds.launched),
+         cat(grouped_count(roofline.totals.launches, "kernel"), ", each launched in ",
+             base::si_seconds(*roofline.launch_overhead_seconds), roofline.launch_is_assumed ? " (assumed)" : "",
+             " · a ", graph_name(bounds.device), " hides that")});
   if (const auto& handover = roofline.handover)
     lines.push_back(
         {"handover", at_least(handover->transfer_seconds),
@@ -326,19 +301,18 @@ void add_times(std::vector<Line>& lines, const Data& data) {
     if (const auto flops = estimate::total_work(estimate).flops; run->joules && flops && *run->joules > 0)
       rate = base::si_rate(*flops / *run->joules, operation(estimate.count) + "/J");
     lines.push_back({"measured", base::si_seconds(run->seconds),
-                     cat(dotted({run->bound_share ? cat(percent_of(*run->bound_share, 1), " of that speed") : "", range,
-                                 run->joules ? joules(*run->joules) : "", rate}),
-                         " · ", base::printable(run->source))});
+                     dotted({range, run->joules ? joules(*run->joules) : "", rate, base::printable(run->source)})});
   }
   if (roofline.predicted) add_prediction(lines, estimate);
 }
 
-void add_advice(std::vector<Line>& lines, const EstimateDocument& estimate) {
-  for (std::size_t i = 0; i < std::min(estimate.advice.size(), kAdvice); ++i) {
-    const documents::EstimateAdvice& advice = estimate.advice[i];
-    lines.push_back({i == 0 ? "faster" : "", cat(base::rounded(advice.gain), "×"),
-                     cat(advice.change, ": ", at_least(advice.seconds),
-                         advice.batch ? " a run · the gain is in time per item" : "")});
+void add_actions(std::vector<Line>& lines, const Verdict& verdict) {
+  for (std::size_t i = 0; i < std::min(verdict.actions.size(), kActions); ++i) {
+    const Action& action = verdict.actions[i];
+    lines.push_back({i > 0                ? ""
+                     : verdict.is_blocked ? "cure"
+                                          : "faster",
+                     action.gain ? cat(base::rounded(*action.gain), "×") : "", dotted({action.text, action.request})});
   }
 }
 
@@ -348,6 +322,13 @@ std::string end_of(const std::string& name, std::size_t columns) {
   for (std::size_t slash = name.find('/', 1); slash != std::string::npos; slash = name.find('/', slash + 1))
     if (std::string end = "…" + name.substr(slash); base::display_width(end) <= columns) return end;
   return base::elide(name, columns);
+}
+
+// The change that gives a row another limit.
+std::string next_limit(const RowBound& row) {
+  const std::string factor = cat(base::rounded(*row.headroom), "× the ");
+  if (row.bound == Bound::Memory) return cat(", compute with ", factor, "work");
+  return row.bound == Bound::Compute ? cat(", memory with ", factor, "traffic") : "";
 }
 
 void add_heaviest(std::vector<Line>& lines, const EstimateDocument& estimate, std::size_t width) {
@@ -360,8 +341,7 @@ void add_heaviest(std::vector<Line>& lines, const EstimateDocument& estimate, st
     if (row.times > 1) remark += " ×" + std::to_string(row.times);
     if (row.bound != nullptr && row.bound->bound != Bound::None) {
       bound = "  " + std::string(to_string(row.bound->bound));
-      if (row.bound->headroom && !is_narrow)
-        bound += ", " + base::rounded(*row.bound->headroom) + "× above the next limit";
+      if (row.bound->headroom && !is_narrow) bound += next_limit(*row.bound);
     }
     // The name gets the remaining width.
     const std::size_t taken = kMargin + base::display_width(remark) + 2 + base::display_width(bound);
@@ -375,18 +355,30 @@ std::vector<Line> answer_lines(const Data& data) {
   const EstimateDocument& estimate = data.estimate;
   std::vector<Line> lines = {work_line(data), memory_line(estimate), traffic_line(data)};
   if (estimate.phase) lines.push_back(phase_line(estimate));
-  if (estimate.roofline) {
+  if (estimate.roofline && estimate.unset.empty()) {
+    const std::optional<Verdict> verdict = verdict_of(estimate);
     if (estimate.fit) lines.push_back(fit_line(estimate));
     if (estimate.roofline->parallel) add_devices(lines, estimate);
-    add_times(lines, data);
+    add_times(lines, data, *verdict);
     add_energy(lines, estimate);
-    add_advice(lines, estimate);
+    add_actions(lines, *verdict);
   }
   if (!data.published()) add_heaviest(lines, estimate, data.options.width);
   return lines;
 }
 
 }  // namespace
+
+std::string headline_text(const EstimateDocument& estimate, std::size_t width) {
+  const std::optional<Verdict> verdict = verdict_of(estimate);
+  if (!verdict) return "";
+  const std::string margin(verdict->subject.size() + 2, ' ');
+  std::string begin = verdict->subject + "  ", text;
+  const std::string said = dotted({verdict->headline(" · "), verdict->device});
+  for (const std::string& part : wrapped(said, width, margin.size()))
+    text += std::exchange(begin, margin) + part + "\n";
+  return text;
+}
 
 std::string answer(const Data& data) {
   std::size_t what = 0, value = 0;

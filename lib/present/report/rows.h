@@ -65,10 +65,6 @@ std::string unknown_totals_report(const EstimateDocument& estimate);
 // 1". Empty if they are not.
 std::string why_at_least(const EstimateDocument& estimate);
 
-// "memory bounds 74.9 % of it": what bounds most of the least time.
-std::string split_text(const documents::EstimateRoofline& roofline);
-std::string split_text(double memory_share, double latency_share);  // the rest is arithmetic
-
 // A name with every number replaced by '#': layers that are alike share it.
 std::string without_numbers(std::string_view name);
 // The common pattern of names that are alike, with '*' for the numbers that differ: "layers.*/conv/Conv".
@@ -91,6 +87,9 @@ FoldedRows folded_rows(const EstimateDocument& estimate);
 
 // Rows of at most `width` columns, of which the first `margin` are taken, broken at " · "; one row if `width` is 0.
 std::vector<std::string> wrapped(const std::string& text, std::size_t width, std::size_t margin = 0);
+// The verdict in one line, or in more on a narrow terminal: "time  635 µs fused (floor 571; 2.10 ms unfused) · …". Empty
+// without a verdict.
+std::string headline_text(const EstimateDocument& estimate, std::size_t width);
 // The answer to the first questions (work, memory, fit, time …), as lines and as cells.
 std::string answer(const Data& data);
 base::Grid answer_grid(const Data& data);

@@ -113,6 +113,7 @@ std::string formula_block(const report::Data& data) {
 std::string table_report(const documents::EstimateDocument& estimate, const ReportOptions& options) {
   const report::Data data = report::collect(estimate, options);
   std::string text = report::title(estimate) + "\n" + report::subtitle(estimate) + "\n\n";
+  text += report::headline_text(estimate, options.width);
   if (!estimate.variants.empty()) {
     text += report::above_variants(estimate) +
             base::aligned(rows_grid(documents::RowKind::Variant, estimate), options.width) + "\n" +
@@ -135,6 +136,7 @@ std::string table_report(const documents::EstimateDocument& estimate, const Repo
 std::string markdown_report(const documents::EstimateDocument& estimate, const ReportOptions& options) {
   const report::Data data = report::collect(estimate, options);
   std::string text = "# " + code(report::title(estimate)) + "\n\n" + code(report::subtitle(estimate)) + "\n\n";
+  if (const std::string verdict = headline(estimate); !verdict.empty()) text += code(verdict) + "\n\n";
   if (!estimate.variants.empty()) {
     text += report::above_variants(estimate) + markdown_table(rows_grid(documents::RowKind::Variant, estimate)) + "\n" +
             report::decisive(estimate);

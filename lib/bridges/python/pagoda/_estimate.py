@@ -190,6 +190,11 @@ class Estimate:
         """What onnx-estimate prints: the answer, or the rows of --by node|group, the `top` heaviest first."""
         return self._core.table(by, top, width)
 
+    @cached
+    def verdict(self) -> str:
+        """What every output begins with: how long a run takes, what limits it, whether it fits. Empty without a device."""
+        return self._core.verdict()
+
     def to_markdown(self, by: str = "", top: int = 0) -> str:
         return self._core.markdown(by, top)
 
@@ -224,7 +229,8 @@ class Estimate:
 
     def __repr__(self) -> str:
         flops, params = self.totals.flops, self.totals.params
-        return f"<pagoda.Estimate of {self.model.path or 'a model in memory'}: {flops} FLOPs, {params} parameters>"
+        verdict = f", {self.verdict}" if self.verdict else ""
+        return f"<pagoda.Estimate of {self.model.path or 'a model in memory'}: {flops} FLOPs, {params} parameters{verdict}>"
 
     def _repr_html_(self) -> str:
         import html

@@ -47,6 +47,10 @@ struct ReportOptions {
 enum class Format : std::uint8_t { Table, Json, Csv, Markdown };
 std::optional<Format> format(std::string_view name);  // "table", "json", "csv", "markdown"
 
+// The verdict that every output begins with: "635 µs fused (floor 571; 2.10 ms unfused), memory-bound for 75 % of the
+// time; fits: 286 MB of 141 GB". Empty without a device, unless sizes must be set first.
+std::string headline(const documents::EstimateDocument& estimate);
+
 // Aligned text with SI units (1 kB = 1000 B) and a block of totals.
 std::string table_report(const documents::EstimateDocument& estimate, const ReportOptions& options = {});
 
