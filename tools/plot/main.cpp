@@ -159,8 +159,8 @@ present::PlotFile read_measured(const std::string& path) {
   return file;
 }
 
-// Adds the run of each measurement to the estimate at its place, as onnx-estimate --measured does, so that both give one
-// verdict. Runs of other sizes or models are left to the chart, which says so.
+// Adds the run of each measurement to the estimate at its place, as onnx-estimate --measured does, so that both give
+// one verdict. Runs of other sizes or models are left to the chart, which says so.
 void add_runs(present::PlotInput& input) {
   for (std::size_t i = 0; i < input.measured.size() && !input.estimates.empty(); ++i) {
     documents::EstimateDocument& estimate = input.estimates[std::min(i, input.estimates.size() - 1)].document;

@@ -194,6 +194,7 @@ class Estimate {
   std::string table(const std::string& by, std::size_t top, std::size_t width) const {
     return present::table_report(document_, options(by, top, width));
   }
+  std::string verdict() const { return present::headline(document_); }
   std::string markdown(const std::string& by, std::size_t top) const {
     return present::markdown_report(document_, options(by, top, 0));
   }
@@ -374,6 +375,7 @@ NB_MODULE(_core, module) {
   nb::class_<Estimate>(module, "Estimate")
       .def("json", &Estimate::json, nb::call_guard<nb::gil_scoped_release>())
       .def("table", &Estimate::table, "by"_a = "", "top"_a = 0, "width"_a = 0)
+      .def("verdict", &Estimate::verdict)
       .def("markdown", &Estimate::markdown, "by"_a = "", "top"_a = 0)
       .def("csv", &Estimate::csv, "by"_a = "")
       .def("svg", &Estimate::svg, nb::call_guard<nb::gil_scoped_release>())

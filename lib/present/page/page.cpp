@@ -81,9 +81,9 @@ std::string ladder_html(const std::vector<Rung>& ladder) {
   double longest = 0;
   for (const Rung& rung : ladder) longest = std::max(longest, rung.high.value_or(rung.seconds));
   const auto interval = [&](const Rung& rung) {
-    return rung.low && rung.high ? cat("<path d=\"M", px(100 * *rung.low / longest), " 5H", px(100 * *rung.high / longest),
-                                       "\"/>")
-                                 : std::string();
+    return rung.low && rung.high
+               ? cat("<path d=\"M", px(100 * *rung.low / longest), " 5H", px(100 * *rung.high / longest), "\"/>")
+               : std::string();
   };
   for (const Rung& rung : ladder)
     html += cat("<li data-rung=\"", xml(rung.name), "\" data-seconds=\"", base::shortest(rung.seconds), "\"><span>",
@@ -218,7 +218,8 @@ std::string answer_html(const documents::EstimateDocument& estimate) {
 std::string tabs_html(const Chart& chart, std::string_view first) {
   const std::vector<View> views = draw_views(chart);
   // A sweep is what was asked for.
-  if (first.empty() && std::ranges::any_of(views, [](const View& view) { return std::string_view(view.kind) == "sweep"; }))
+  if (first.empty() &&
+      std::ranges::any_of(views, [](const View& view) { return std::string_view(view.kind) == "sweep"; }))
     first = "sweep";
   std::string bar, panels;
   for (const Panel& panel : kPanels) {

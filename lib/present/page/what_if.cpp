@@ -258,8 +258,7 @@ std::string what_if_json(const Chart& chart) {
       .member("precision", report::precision_text(*roofline));
   json.key("words").begin_object(JsonLayout::Line);
   for (const auto& [name, sentence] : report::sentences()) json.member(name, sentence);
-  json.end_object()
-      .end_object();
+  json.end_object().end_object();
   return std::move(json).text();
 }
 
