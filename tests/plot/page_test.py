@@ -220,8 +220,8 @@ def check_what_if(chrome, tool, source, folder):
             if ("resident" in words) != (i == len(requests)) or ("speed" in page["facts"]) == ("resident" in words):
                 failures.append(f"{page['command']}: the page answers {sorted(page['facts'])}")
             # The other rung of the ladder is the same request with the other traffic model.
-            if "--traffic" not in words:
-                fused = answer_of(tool, [*words[1:], "--traffic", "fused"])
+            if "unfused" in words:
+                fused = answer_of(tool, ["fused" if word == "unfused" else word for word in words[1:]])
                 if not re.search(rf"\b{re.escape(page['rungs']['fused'])} (fused|as a)", fused["headline"]):
                     failures.append(f"{page['command']}: fused {page['rungs']['fused']}, command line {fused['headline']}")
             # The rows of the table must add up to the headline.

@@ -140,7 +140,10 @@ function parts_of(answer) {
 // What the page knows to be faster; advice on precision and batch is for the sizes of the command line.
 function actions_of(answer) {
   const { chosen, fused, device } = answer, list = [], gain = (from, to) => ` (${digits3(from / to)}×).`;
-  if (unset_sizes().length || asked.resident) return list;
+  if (unset_sizes().length) return list;
+  const most = fits_text(answer).startsWith("does not") && largest_text(answer).split("largest batch ")[1];
+  if (most) list.push(`Batch ${most} is the largest that fits.`);
+  if (asked.resident) return list;
   if (answer.is_launched) list.push(said("graph", { graph: device.graph, from: exact_seconds(answer.launched), to: exact_seconds(chosen.seconds) }) + gain(answer.launched, chosen.seconds));
   if (!asked.fused && chosen.seconds > 1.05 * fused.seconds) {
     const fuse = said("fuse", { from: exact_seconds(chosen.seconds), to: exact_seconds(fused.seconds) }) + gain(chosen.seconds, fused.seconds);
@@ -196,7 +199,7 @@ function command_of(request) {
   const words = ["onnx-estimate", ...what.arguments.map(quoted), "--device", quoted(what.devices[request.device].id)];
   if (what.cases[request.case].option) words.push("--precision", what.cases[request.case].option);
   what.sizes.forEach((size, i) => { if (request.sizes[i] !== null) words.push(...(size.option.endsWith(" ") ? [size.option.trim(), String(request.sizes[i])] : size.option.split(" ").slice(0, 1).concat(quoted(size.option.split(" ").slice(1).join(" ") + request.sizes[i])))); });
-  if (request.fused) words.push("--traffic", request.resident ? "resident" : "fused");
+  words.push("--traffic", request.resident ? "resident" : request.fused ? "fused" : "unfused");
   return words.join(" ");
 }
 

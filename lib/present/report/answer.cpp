@@ -363,7 +363,9 @@ std::vector<Line> answer_lines(const Data& data) {
     add_energy(lines, estimate);
     add_actions(lines, *verdict);
   }
-  if (!data.published()) add_heaviest(lines, estimate, data.options.width);
+  // Shares of time are not known at open sizes.
+  if (!data.published() && (estimate.unset.empty() || !estimate.roofline))
+    add_heaviest(lines, estimate, data.options.width);
   return lines;
 }
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "pagoda/documents/estimate.h"
-#include "pagoda/present/report.h"
 
 namespace pagoda::present::report {
 
