@@ -7,6 +7,7 @@
 #include <string>
 
 #include "pagoda/base/csv_line.h"
+#include "pagoda/base/enum_names.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/json_writer.h"
 #include "pagoda/core/conventions.h"
@@ -15,6 +16,7 @@
 namespace pagoda::documents {
 namespace {
 
+constexpr base::EnumNames<AdviceKind::Batch> kAdviceKinds("fit", "launch", "traffic", "precision", "batch");
 constexpr const char* kStepParts[] = {"forward", "dx", "dw"};  // in the order of Row::step
 
 // The element with this index: usually the one at that place, but files may leave some out. Null if there is none.
@@ -42,6 +44,8 @@ void set_predicted(std::vector<Row>& types, const EstimateDocument& estimate) {
 }
 
 }  // namespace
+
+std::string_view to_string(AdviceKind kind) { return kAdviceKinds[kind]; }
 
 void write_json(base::JsonWriter& json, const Count& count) { count ? json.value(*count) : json.null(); }
 

@@ -145,10 +145,8 @@ function actions_of(answer) {
   if (most) list.push(`Batch ${most} is the largest that fits.`);
   if (asked.resident) return list;
   if (answer.is_launched) list.push(said("graph", { graph: device.graph, from: exact_seconds(answer.launched), to: exact_seconds(chosen.seconds) }) + gain(answer.launched, chosen.seconds));
-  if (!asked.fused && chosen.seconds > 1.05 * fused.seconds) {
-    const fuse = said("fuse", { from: exact_seconds(chosen.seconds), to: exact_seconds(fused.seconds) }) + gain(chosen.seconds, fused.seconds);
-    list.push(answer.is_launched ? said("then", { action: fuse[0].toLowerCase() + fuse.slice(1) }) : fuse);
-  }
+  const now = Math.max(chosen.seconds, answer.launched ?? 0), then = Math.max(fused.seconds, fused.launches * (device.launch ?? 0));
+  if (!asked.fused && now > 1.05 * then) list.push(said("fuse", { from: exact_seconds(now), to: exact_seconds(then) }) + gain(now, then));
   return list;
 }
 // The answer in the wording of the command line.

@@ -180,8 +180,8 @@ std::optional<Verdict> verdict_of(const Chart& chart) {
                                      is_bound ? (factor > 1 ? "lower" : "higher") : (factor > 1 ? "faster" : "slower"));
   for (std::size_t i = 0; i < 2; ++i) verdict.ladder[i].seconds = i == 0 ? from.seconds : to.seconds;
   if (before.bound_star && after.bound_star) {
-    const auto say = [](const char* what, double from, double to, const char* unit) {
-      return std::string(what) + base::si_text(from, unit) + " → " + base::si_text(to, unit);
+    const auto say = [](const char* name, double old, double now, const char* of) {
+      return cat(name, base::si_text(old, of), " → ", base::si_text(now, of));
     };
     const Star &first = *before.bound_star, &second = *after.bound_star;
     verdict.actions.push_back(

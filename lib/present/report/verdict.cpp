@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <map>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
@@ -15,6 +15,7 @@ namespace pagoda::present {
 namespace report {
 namespace {
 
+using documents::AdviceKind;
 using documents::EstimateAdvice;
 using documents::EstimateFit;
 using documents::EstimatePoint;
@@ -40,7 +41,7 @@ constexpr std::array<Named, 15> kSentences = {{
     {"fuse",      "Fuse: {from} → {to}"},
     {"precision", "Compute in {precision}: {from} → {to}"},
     {"batch",     "Batch {batch}: {rate}, {time} a {run}"},
-    {"then",      "Then {action}"}}};
+    {"cure",      "To fit: {how}, {time} a run"}}};
 constexpr std::array<Named, 3> kGraphs = {{{"NVIDIA", "CUDA graph"}, {"AMD Instinct", "HIP graph"}, {"", "single graph"}}};
 // clang-format on
 
@@ -91,8 +92,8 @@ std::string fit_text(const EstimateFit& fit, bool is_each) {
   return said(sentence(*fit.fits ? "fits" : "misfit"), {{"part", part + (is_each ? " each" : "")}});
 }
 
-// What makes a run fit. Each is a lower bound on what is needed: no split is finer than an even one, and no weight of
-// eight bits is smaller than a byte.
+// What would make a run fit, if nobody has tried it. No split is finer than an even one, and no weight of eight bits
+// is smaller than a byte.
 void add_cures(Verdict& verdict, const EstimateDocument& estimate) {
   const EstimateFit& fit = *estimate.fit;
   const Int total = *fit.total_bytes, device = *fit.device_bytes;
@@ -108,43 +109,46 @@ void add_cures(Verdict& verdict, const EstimateDocument& estimate) {
     verdict.actions.push_back({.text = cat("Batch ", base::grouped(*fit.largest_batch), " is the largest that fits")});
 }
 
-Action advised(const EstimateAdvice& advice, const EstimateDocument& estimate, double now) {
-  const Values times = {{"from", base::si_seconds(now)}, {"to", base::si_seconds(advice.seconds)}};
-  Action action{
-      .text = said(sentence("fuse"), times), .gain = advice.gain, .request = advice.change, .lowers_bound = true};
-  if (advice.precision) {
-    Values values = times;
-    values.emplace_back("precision", to_string(*advice.precision));
-    action.text = said(sentence("precision"), values);
+Action advised(const EstimateAdvice& advice, const EstimateDocument& estimate, const Bounds& bounds) {
+  const std::string to = base::si_seconds(advice.seconds);
+  const Values times = {{"from", base::si_seconds(advice.seconds * advice.gain)},
+                        {"to", to},
+                        {"graph", graph_name(bounds.device)},
+                        {"precision", advice.precision ? std::string(to_string(*advice.precision)) : ""}};
+  Action action{.gain = advice.gain, .request = advice.change, .lowers_bound = true};
+  if (advice.kind == AdviceKind::Fit) {
+    const std::string how = advice.precision ? cat("compute in ", to_string(*advice.precision))
+                            : advice.batch   ? cat("batch ", base::grouped(*advice.batch))
+                                             : cat(base::grouped(advice.devices.value_or(1)), " devices");
+    return {.text = said(sentence("cure"), {{"how", how}, {"time", to}}), .request = advice.change};
   }
-  if (advice.batch) {
-    const char* const unit = rate_unit(estimate);
-    action.of_what = *unit == 'r' ? "items/s" : unit;
-    const double rate = documents::real(estimate.roofline->items).value_or(1) / now * advice.gain;
-    action.text = said(sentence("batch"), {{"batch", base::grouped(*advice.batch)},
-                                           {"rate", rate_text(rate, action.of_what)},
-                                           {"time", base::si_seconds(advice.seconds)},
-                                           {"run", estimate.phase ? "step" : "run"}});
+  if (advice.kind == AdviceKind::Launch) return {.text = said(sentence("graph"), times), .gain = advice.gain};
+  if (!advice.batch) {
+    action.text = said(sentence(advice.precision ? "precision" : "fuse"), times);
+    return action;
   }
+  const bool has_items = estimate.roofline->items.has_value();
+  action.of_what = has_items ? rate_unit(estimate) : "items/s";
+  const double now = std::max(bounds.seconds, bounds.launched.value_or(0));
+  const double rate = documents::real(estimate.roofline->items).value_or(1) / now * advice.gain;
+  action.text = said(sentence("batch"), {{"batch", base::grouped(*advice.batch)},
+                                         {"rate", rate_text(rate, action.of_what)},
+                                         {"time", to},
+                                         {"run", estimate.phase ? "step" : "run"}});
   return action;
 }
 
-// Advice lowers the bound of the work. Under launches that bound is not reached, so that a graph comes first.
+// Times of advice include launches. Where those are the limit, a graph comes first: without advice on it, the sentence
+// follows from the bounds.
 void add_advice(Verdict& verdict, const EstimateDocument& estimate, const Bounds& bounds) {
-  const bool is_launched = bounds.is_launch_bound();
-  if (is_launched) verdict.actions.push_back({graph_text(bounds), *bounds.launched / bounds.seconds});
-  const std::size_t first = verdict.actions.size();
-  for (const EstimateAdvice& advice : estimate.advice) {
-    if (!advice.traffic && !advice.precision && !advice.batch) continue;
-    Action action = advised(advice, estimate, bounds.seconds);
-    if (is_launched) {
-      action.text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(action.text[0])));
-      action.text = said(sentence("then"), {{"action", action.text}});
-    }
-    verdict.actions.push_back(std::move(action));
-  }
-  std::ranges::stable_sort(verdict.actions.begin() + static_cast<std::ptrdiff_t>(first), verdict.actions.end(),
-                           std::greater(), [](const Action& action) { return action.gain.value_or(1); });
+  std::vector<EstimateAdvice> advice = estimate.advice;
+  if (bounds.is_launch_bound() && std::ranges::find(advice, AdviceKind::Launch, &EstimateAdvice::kind) == advice.end())
+    advice.push_back(
+        {.kind = AdviceKind::Launch, .seconds = bounds.seconds, .gain = *bounds.launched / bounds.seconds});
+  std::ranges::stable_sort(advice, std::greater(), &EstimateAdvice::gain);
+  std::ranges::stable_sort(advice, {},
+                           [](const EstimateAdvice& each) { return std::min(each.kind, AdviceKind::Traffic); });
+  for (const EstimateAdvice& each : advice) verdict.actions.push_back(advised(each, estimate, bounds));
 }
 
 // Time above a bound that is far below says nothing about traffic and arithmetic: advice on them would mislead.
@@ -285,8 +289,6 @@ Bounds bounds_of(const EstimateDocument& estimate) {
   if (is_step) return bounds;  // the other bounds are of the forward pass
   bounds.fused = roofline.fused_seconds;
   bounds.unfused = roofline.unfused_seconds;
-  for (const EstimateAdvice& advice : estimate.advice)
-    if (advice.traffic == TrafficModel::Fused && !bounds.fused) bounds.fused = advice.seconds;
   return bounds;
 }
 
@@ -398,6 +400,10 @@ std::optional<Knee> knee_of(const EstimateSweep& sweep) {
       rates.push_back({point.sizes.front(), static_cast<double>(*point.items) / *seconds, 0});
   }
   if (rates.size() < 2) return std::nullopt;
+  if (sweep.best) {
+    const auto found = std::ranges::find(rates, sweep.best->size, &Knee::size);
+    if (found != rates.end()) return Knee{found->size, found->rate, sweep.best->share};
+  }
   std::ranges::sort(rates, {}, &Knee::size);
   const double best = std::ranges::max(rates, {}, &Knee::rate).rate;
   // The last size below the limit: all larger ones are good enough.
@@ -460,7 +466,7 @@ std::optional<Verdict> verdict_of(const EstimateDocument& estimate) {
   if (estimate.fit && estimate.fit->fits == false) {
     verdict.is_blocked = !verdict.fit.empty();
     verdict.subject = "fits";
-    if (verdict.is_blocked) add_cures(verdict, estimate);
+    if (verdict.is_blocked && estimate.advice.empty()) add_cures(verdict, estimate);
   }
   const Bounds bounds = bounds_of(estimate);
   if (bounds.seconds > 0) {
@@ -484,7 +490,7 @@ std::optional<Verdict> verdict_of(const EstimateDocument& estimate) {
     if (estimate.phase) verdict.rate.clear();  // that of the bound
   }
   if (const auto& run = estimate.measured) {
-    say_measured(verdict, {.seconds = run->seconds, .bound_share = run->bound_share});
+    say_measured(verdict, {.seconds = run->seconds, .bound_share = run->bound_share, .precision = run->precision});
     verdict.rate.clear();
   }
   return verdict;

@@ -109,6 +109,6 @@ std::span<const std::pair<std::string_view, std::string_view>> sentences();
 // How kinds of devices call a captured sequence of launches, by the first word of their names; the last is any other's.
 std::span<const std::pair<std::string_view, std::string_view>> graph_names();
 inline constexpr double kWorthALine = 1.05;  // launches are the headline if they exceed the work by this factor
-inline constexpr double kEnough = 0.9;       // of the best rate of a sweep
+inline constexpr double kEnough = 0.97;      // of the best rate of a sweep
 
 }  // namespace pagoda::present::report

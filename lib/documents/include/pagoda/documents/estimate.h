@@ -333,16 +333,29 @@ struct EstimateMeasured {
   double seconds = 0;
   std::optional<double> shortest, longest;  // of repeated runs
   std::optional<double> joules;
-  std::optional<double> bound_share;  // the time bound / the measured time
+  std::optional<double> bound_share;   // the time bound / the measured time
+  std::optional<Precision> precision;  // of its products, if they ran in another format than the file's
 };
 
-// A change of traffic model, precision or batch that would lower the time bound per item. One member is set.
+// What a change is for: making the run fit the device, or lowering its time.
+enum class AdviceKind : std::uint8_t {
+  Fit,        // `precision`, `batch` or `devices`: memory is too small for the run as requested
+  Launch,     // launches take longer than the work: capture the run, for example as a CUDA graph
+  Traffic,    // `traffic`
+  Precision,  // `precision`
+  Batch,      // `batch`
+};
+std::string_view to_string(AdviceKind kind);  // "fit", "launch", "traffic", "precision", "batch"
+
+// A change that would make the run fit, or lower its time per item. At most one of the optional members is set.
 struct EstimateAdvice {
+  AdviceKind kind = AdviceKind::Traffic;
   std::optional<TrafficModel> traffic = std::nullopt;
   std::optional<Precision> precision = std::nullopt;
-  std::optional<std::int64_t> batch = std::nullopt;
-  double seconds = 0;  // the time bound of a run after the change
-  double gain = 1;     // time per item before / after the change
+  std::optional<std::int64_t> batch = std::nullopt, devices = std::nullopt;  // devices: tensor-parallel
+  // The time bound of a run after the change. It includes launches, unless the change is to capture them.
+  double seconds = 0;
+  double gain = 1;  // time per item before / after the change, both with launches
 
   std::string change = {};  // as the front end of the estimate spells it: "--traffic fused"
 };
@@ -447,12 +460,20 @@ struct EstimatePoint {
   std::optional<double> measured_seconds, measured_joules;                 // of the fastest run
 };
 
+// The smallest size of a sweep from which on larger ones do not pay: their rate is within 3 % of the best.
+struct EstimateBest {
+  std::int64_t size = 0;
+  double share = 1;  // of the best rate
+};
+
 struct EstimateSweep {
   std::vector<std::string> dims;
   std::vector<std::string> symbols;  // the symbols of the dims in formulas
   Count device_bytes;                // memory capacity; empty: not known, or no device
   TrafficModel traffic = TrafficModel::Unfused;
   std::optional<RidgeCrossing> ridge;
+  // Of one swept dim on which the items of a run depend. Rates include launches; sizes that do not fit do not count.
+  std::optional<EstimateBest> best;
   std::vector<EstimatePoint> points;
   bool has_joules = false;          // energy constants are known
   bool has_predictions = false;     // a prediction was requested
