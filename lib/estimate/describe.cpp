@@ -378,8 +378,7 @@ void describe(const Model& model, const EstimateRequest& request, Findings& find
     sums.weight_bytes = sums.counts.param_bytes;
   }
   // A ratio of two lower bounds is not a bound.
-  const bool has_bounds = sums.counts.flops.is_at_least() || sums.counts.bytes.is_at_least();
-  if (!has_bounds && (!analysis.partial || is_published(request.count))) sums.intensity = sums.counts.intensity();
+  if (!analysis.partial || is_published(request.count)) sums.intensity = sums.counts.intensity();
   if (const auto& formula = totals.activation_peak_bytes)
     sums.activation_peak_bytes = sums.activation_peak_bytes.at_least(count(*formula).is_at_least());
   sums.unmodelled_nodes = totals.unmodelled_nodes;

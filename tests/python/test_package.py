@@ -63,6 +63,16 @@ def test_work_that_is_done_once_at_load_is_in_the_totals(skeletons):
     assert "at_load" not in pagoda.analyze(skeletons / "resnet50.onnx").totals
 
 
+def test_a_run_without_its_sizes_has_counts_and_no_times(skeletons):
+    estimate = pagoda.analyze(skeletons / "bert_base.onnx", device="h200")
+    assert estimate.unset == ["sequence"]
+    assert estimate.roofline.seconds is None and estimate.fit.fits is None and estimate.fit.largest_batch is None
+    assert estimate.totals.flops > 0
+    known = pagoda.analyze(skeletons / "bert_base.onnx", device="h200", dims={"sequence": 128})
+    assert known.unset == [] and known.roofline.seconds > 0
+    assert "lower_bounds" not in known.totals
+
+
 def test_totals_and_columns_are_exact(skeletons):
     estimate = pagoda.analyze(skeletons / "resnet50.onnx")
     assert estimate.totals.macs == 4089184256

@@ -131,3 +131,22 @@ TEST_CASE("every point of a sweep keeps to the limit, and the largest is named")
   CHECK_FALSE(untimed.value.has_value());
   CHECK(untimed.causes.front() == "not known at n=1 and 2 other points");
 }
+
+TEST_CASE("a limit in MACs is held against MACs and one in FLOPs against FLOPs, whatever is counted") {
+  const Analysis analysis = analyze(test::graph("x:f32[4,8], w:f32[8,16]=const -> y = MatMul(x, w)"));
+  struct Row {
+    const char* limit;
+    Convention count;
+    Verdict verdict;
+  };
+  constexpr Row kRows[] = {
+      {"600MAC", Convention::Flops, Verdict::Fits},  // 4·8·16 = 512 MACs, 1,024 FLOPs
+      {"0.6kMACs", Convention::Macs, Verdict::Fits},   {"600FLOP", Convention::Flops, Verdict::Exceeds},
+      {"600FLOP", Convention::Macs, Verdict::Exceeds}, {"600", Convention::Flops, Verdict::Exceeds},
+      {"600", Convention::Macs, Verdict::Fits},
+  };
+  for (const Row& row : kRows) {
+    const Budget limit = parse_budget(BudgetKind::Flops, row.limit);
+    CHECK_MESSAGE(check_budget(limit, analysis, {.count = row.count}).verdict == row.verdict, row.limit);
+  }
+}

@@ -625,7 +625,7 @@ TEST_CASE("without its sizes a run has no time, no fit and no verdict, but count
 }
 
 TEST_CASE("budgets cannot tell about a run without its sizes, and say which to set") {
-  const Outcome time = workshop().run("image.onnx --device h200 --max-time 1s");
+  const Outcome time = workshop().run("image.onnx --device h200 --max-seconds 1s");
   CHECK(time.code == 3);
   CHECK(time.says("seconds: cannot tell 1s, found ?; it depends on height, width; set them with --dim"));
   const Outcome work = workshop().run("image.onnx --max-flops 1GFLOP");

@@ -66,7 +66,7 @@ std::optional<double> real(const Count& count) {
 }
 
 std::optional<double> EstimateCounts::intensity() const {
-  if (!flops || !bytes || *bytes == 0) return std::nullopt;
+  if (!flops || !bytes || *bytes == 0 || flops.is_at_least() || bytes.is_at_least()) return std::nullopt;
   return static_cast<double>(*flops) / static_cast<double>(*bytes);
 }
 

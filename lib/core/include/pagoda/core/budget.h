@@ -33,6 +33,8 @@ struct Budget {
   Int limit = 0;             // for counts, exact
   double limit_seconds = 0;  // for BudgetKind::Seconds
   std::string text;          // as the user wrote it
+  // Of BudgetKind::Flops: Convention::Macs or Flops if the unit says so. The limit is then held against that count.
+  std::optional<Convention> unit = std::nullopt;
 };
 
 // A number and a unit, with or without a space: k M G T P (10^3 …), Ki Mi Gi Ti (2^10 …), then FLOP or FLOPs, B, or

@@ -97,7 +97,7 @@ std::optional<double> real(const Count& count);
 struct EstimateCounts {
   Count macs, arith, special, comparisons, flops, params, param_bytes, bytes_read, bytes_written, bytes;
 
-  // flops / bytes; empty if either is unknown or bytes is 0.
+  // flops / bytes; empty if either is unknown or only a lower bound, or bytes is 0.
   std::optional<double> intensity() const;
   // `flops` by Convention::Flops, whatever the estimate's convention.
   Count plain_flops() const;
