@@ -196,6 +196,7 @@ function draw_margin(labels) {
   spread(labels.map((label) => label.y), height, plot.y0, plot.y1).forEach((y, i) => {
     const rows = margin_rows(labels[i].text);
     element("path", { class: "lead", fill: "none", stroke: "#8a939d", "stroke-width": 0.8, d: `M${plot.x1} ${fix(labels[i].y)}l3 0L${x - 3} ${fix(y)}` }, group);
+    if (labels[i].tip) element("title", {}, element("rect", { x, y: fix(y - height / 2), width: 90, height, fill: "none", "pointer-events": "all" }, group)).textContent = labels[i].tip;
     rows.forEach((row, k) => (element("text", { class: "ink", fill: "#1f2328", x, y: fix(y + 4 + 13 * (k - (rows.length - 1) / 2)) }, group).textContent = row));
   });
 }
@@ -245,7 +246,7 @@ function draw_roofs(taken) {
     group.querySelector("text")?.remove();
     if (!line) return;
     const boxes = is_compute ? null : label_slope(group, roof, line, [...taken, ...line_boxes.filter((_, other) => other !== k).flat()]);
-    if (!boxes) return void margin.push({ y: line[is_compute ? 3 : 1], text: is_compute ? brief_of(roof) : slope_text(roof) });
+    if (!boxes) return void margin.push({ y: line[is_compute ? 3 : 1], text: is_compute ? brief_of(roof) : slope_text(roof), tip: roof.measured ? "measured" + (roof.spec ? `; the vendor states ${si(roof.spec, roof.unit)}` : "") : "" });
     taken.push(...boxes);
     drawn_texts.push({ boxes, node: group.querySelector("text") });
   });

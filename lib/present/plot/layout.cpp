@@ -207,10 +207,11 @@ std::vector<std::string> margin_rows(const Chart& chart, const std::string& text
   return wrapped(text, kLabelText, kMostMargin / 2, 3);
 }
 
-// The name of a machine at the end of its line; empty if it ends outside the frame.
-std::string line_name(const Chart& chart, const Frame& frame, const Machine& machine, double& top) {
-  top = chart.is_energy ? (machine.energy ? flops_per_joule(*machine.energy, frame.x1) : 0) : machine.peak;
-  return top < frame.y0 || top > frame.y1 ? "" : machine.mode.empty() ? machine.label : machine.mode;
+// The name of a machine's line, and the height at which it ends.
+const std::string& line_name(const Machine& machine) { return machine.mode.empty() ? machine.label : machine.mode; }
+double line_end(const Chart& chart, const Machine& machine) {
+  if (!chart.is_energy) return machine.peak;
+  return machine.energy ? flops_per_joule(*machine.energy, chart.frame.x1) : 0;
 }
 
 // A slope has no end at the margin: its label there shows which kind of line it is.
@@ -226,7 +227,7 @@ double margin_width(const Chart& chart) {
     if (roof.shown) take(roof.brief());
   for (const Roof& roof : chart.roofs.bandwidth)
     if (roof.shown) take(slope_text(roof));
-  for (const Machine& machine : chart.machines) take(machine.mode.empty() ? machine.label : machine.mode);
+  for (const Machine& machine : chart.machines) take(line_name(machine));
   return most > 0 ? kToLabel + most : 0;
 }
 
@@ -239,7 +240,7 @@ Box plot_of(const Chart& chart, bool has_rail) {
 }
 
 // Places the labels of the margin: in the order of their lines, none on another.
-void place_margin(const Chart& chart, Layout& layout) {
+void place_margin(Layout& layout) {
   const Box& plot = layout.scale.plot;
   std::vector<std::pair<MarginLabel*, std::vector<Box>*>> labels;
   for (RoofMark& mark : layout.roofs)
@@ -427,9 +428,6 @@ Layout make_layout(const Chart& chart, std::size_t at) {
   const auto append = [](std::vector<Box>& to, const std::vector<Box>& boxes) {
     to.insert(to.end(), boxes.begin(), boxes.end());
   };
-  const auto append_labels = [](std::vector<Box>& to, const std::vector<StarLabel>& labels) {
-    for (const StarLabel& label : labels) to.push_back(label.box);
-  };
   std::vector<Box> dot_boxes;
   for (std::size_t i = 0; at < chart.series.size() && i < chart.series[at].dots.size(); ++i) {
     if (chart.series[at].dots[i].rail) continue;
@@ -441,9 +439,11 @@ Layout make_layout(const Chart& chart, std::size_t at) {
       if (*place) dot_boxes.push_back(box_of(**place, mark.radius));
   }
   for (const Machine& machine : chart.machines) {
-    double top = 0;
-    const std::string text = line_name(chart, scale.frame, machine, top);
-    layout.machine_labels.push_back(text.empty() ? MarginLabel() : MarginLabel{margin_rows(chart, text), scale.y(top)});
+    const double end = line_end(chart, machine);
+    if (end < scale.frame.y0 || end > scale.frame.y1)
+      layout.machine_labels.emplace_back();
+    else
+      layout.machine_labels.push_back({margin_rows(chart, line_name(machine)), scale.y(end)});
   }
   layout.paths = paths_of(chart, at);
   std::vector<Box> names;  // and stars, of which they must keep clear
@@ -492,7 +492,7 @@ Layout make_layout(const Chart& chart, std::size_t at) {
     if (mark.roof->kind == Roof::Kind::Bandwidth && mark.text.empty())
       mark.margin = MarginLabel{margin_rows(chart, slope_text(*mark.roof)), mark.line->y0};
   }
-  place_margin(chart, layout);
+  place_margin(layout);
   if (at < chart.series.size() && !chart.by_model)
     layout.labels = place_labels(chart.series[at], layout.dots, scale.plot, taken, lines, chart.options.labels);
   return layout;

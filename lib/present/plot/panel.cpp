@@ -1,6 +1,7 @@
 // The panel beside or below the axes: the meaning of colours and marks, what is not drawn, and sources of the numbers.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "draw/text.h"
 #include "pagoda/base/text.h"
@@ -300,6 +301,18 @@ void draw_machine_list(Svg& svg, Column& column, const Chart& chart) {
   }
 }
 
+// Measured roofs beside what the vendor states: the margin has no room for both.
+void draw_stated(Column& column, const Chart& chart) {
+  bool has_heading = false;
+  for (const std::vector<Roof>* roofs : {&chart.roofs.compute, &chart.roofs.bandwidth})
+    for (const Roof& roof : *roofs) {
+      if (!roof.shown || !roof.spec || chart.is_energy) continue;
+      if (!std::exchange(has_heading, true)) column.heading("Measured, of the vendor's figure");
+      column.line(roof.name + ": " + percent_text(roof.value / *roof.spec) + " of " +
+                  base::si_text(*roof.spec, roof.unit_text()));
+    }
+}
+
 }  // namespace
 
 double draw_panel(Svg& svg, const Chart& chart) {
@@ -345,6 +358,7 @@ double draw_panel(Svg& svg, const Chart& chart) {
     if (hidden > 0) column.paragraph(count_text(hidden, "roof", "roofs") + " that no operator runs under", kMuted, 2);
   }
   draw_machine_list(svg, marks, chart);
+  draw_stated(marks, chart);
   for (const MemoryLevel& level : chart.device.levels)
     if (!chart.is_energy && !level.bytes_per_second.known())
       marks.line(level_name(level.level) + " roof: rate not known");

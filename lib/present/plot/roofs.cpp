@@ -58,8 +58,8 @@ std::string Roof::label() const {
 }
 
 std::string Roof::brief() const {
-  const std::string unit = unit_text();
-  return name + " " + base::si_text(value, unit.starts_with("FLOP") ? "" : unit);
+  const std::string rate = unit_text();
+  return name + " " + base::si_text(value, rate.starts_with("FLOP") ? "" : rate);
 }
 
 Roofs make_roofs(const PlotInput& input, const std::optional<documents::CeilingsDocument>& ceilings) {
