@@ -170,6 +170,11 @@ function margin_rows(text) {
   }
   return rows;
 }
+function cut(text, width) {
+  let shown = text;
+  for (let kept = text.length - 2; kept > 3 && text_width(shown) > width; --kept) shown = text.slice(0, kept >> 1) + "…" + text.slice((kept >> 1) - kept);
+  return shown;
+}
 const is_drawn = (roof, i = -1) => shown_roofs().has(roof.id) || (i < 0 ? roof.id === state.level : i === state.roof);
 function margin_width() {
   if (axes !== "rate") return 0;
@@ -190,11 +195,15 @@ function spread(wanted, height, low, high) {
   return blocks.flatMap(([sum, count]) => Array(count).fill(clamp(sum / count, first, last))).map((at, i) => at + height * i);
 }
 function draw_margin(labels) {
-  const group = extra("margin"), x = plot.x1 + kToLabel, height = 13 * Math.max(1, ...labels.map((label) => margin_rows(label.text).length)) + 3;
+  const group = extra("margin"), x = plot.x1 + kToLabel;
+  let rows_of = margin_rows, most = Math.max(1, ...labels.map((label) => margin_rows(label.text).length));
+  // Without room for all rows, each label has one, cut in its middle: its end is the number.
+  if (13 * most * labels.length > plot.y1 - plot.y0) [rows_of, most] = [(text) => [cut(text, plot.width - x - 2)], 1];
+  const height = 13 * most + 3;
   group.replaceChildren();
   labels.sort((a, b) => a.y - b.y);
   spread(labels.map((label) => label.y), height, plot.y0, plot.y1).forEach((y, i) => {
-    const rows = margin_rows(labels[i].text);
+    const rows = rows_of(labels[i].text);
     element("path", { class: "lead", fill: "none", stroke: "#8a939d", "stroke-width": 0.8, d: `M${plot.x1} ${fix(labels[i].y)}l3 0L${x - 3} ${fix(y)}` }, group);
     if (labels[i].tip) element("title", {}, element("rect", { x, y: fix(y - height / 2), width: 90, height, fill: "none", "pointer-events": "all" }, group)).textContent = labels[i].tip;
     rows.forEach((row, k) => (element("text", { class: "ink", fill: "#1f2328", x, y: fix(y + 4 + 13 * (k - (rows.length - 1) / 2)) }, group).textContent = row));

@@ -16,6 +16,7 @@ constexpr double kSmallest = 2.2, kLargest = 24;  // radii: of no time, and of t
 constexpr double kRail = 50;                      // width of the column of rows without FLOPs, with its gap
 constexpr double kMostMargin = 176;               // width of labels in the right margin
 constexpr double kToLabel = 16;                   // from the end of a line to its label
+constexpr double kRowOfMargin = 13;
 
 // Covers a slanted text with upright boxes, so that one overlap test works for all texts.
 std::vector<Box> slanted(double x, double y, double width, double degrees) {
@@ -240,7 +241,7 @@ Box plot_of(const Chart& chart, bool has_rail) {
 }
 
 // Places the labels of the margin: in the order of their lines, none on another.
-void place_margin(Layout& layout) {
+void place_margin(const Box& sheet, Layout& layout) {
   const Box& plot = layout.scale.plot;
   std::vector<std::pair<MarginLabel*, std::vector<Box>*>> labels;
   for (RoofMark& mark : layout.roofs)
@@ -252,7 +253,13 @@ void place_margin(Layout& layout) {
   for (const auto& [label, boxes] : labels) wanted.push_back(label->line_y);
   std::size_t most_rows = 1;
   for (const auto& [label, boxes] : labels) most_rows = std::max(most_rows, label->rows.size());
-  const double height = 13 * static_cast<double>(most_rows) + 3;
+  // Without room for all rows, each label has one, cut in its middle: its end is the number.
+  if (kRowOfMargin * static_cast<double>(most_rows * labels.size()) > plot.y1 - plot.y0) {
+    most_rows = 1;
+    for (const auto& [label, boxes] : labels)
+      label->rows = {fit(base::joined(label->rows, " "), kLabelText, sheet.x1 - plot.x1 - kToLabel)};
+  }
+  const double height = kRowOfMargin * static_cast<double>(most_rows) + 3;
   const std::vector<double> places = spread(wanted, height, plot.y0, plot.y1);
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const auto& [label, boxes] = labels[i];
@@ -492,7 +499,7 @@ Layout make_layout(const Chart& chart, std::size_t at) {
     if (mark.roof->kind == Roof::Kind::Bandwidth && mark.text.empty())
       mark.margin = MarginLabel{margin_rows(chart, slope_text(*mark.roof)), mark.line->y0};
   }
-  place_margin(layout);
+  place_margin(chart.sheet.plot, layout);
   if (at < chart.series.size() && !chart.by_model)
     layout.labels = place_labels(chart.series[at], layout.dots, scale.plot, taken, lines, chart.options.labels);
   return layout;
