@@ -41,7 +41,7 @@ def reference(listing):
     parts = [HEAD]
     for domain, rows in domains.items():
         note = DOMAINS.get(domain)
-        parts.append(f"## {domain}\n{len(rows)} operators" + (f": {note}.\n" if note else ".\n"))
+        parts.append(f"## {domain}\n{len(rows)} operator{'s' * (len(rows) != 1)}" + (f": {note}.\n" if note else ".\n"))
         parts.append("| operator | opsets | value | work | types |\n|---|---|---|---|---|\n" + "\n".join(
             f"| {row['op_type']} | {row['opsets']} | {'yes' if row['folds'] else ''} | {escape(row['work'])} | {escape(row['types'])} |"
             for row in rows) + "\n")

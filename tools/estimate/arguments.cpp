@@ -155,7 +155,7 @@ void add_studies(CLI::App& app, Arguments& arguments) {
   add(app, "--sweep", arguments.sweeps, "NAME=LIST",
       "A row per size, from the formulas: batch=1,2,4..1024; repeatable. mode=maxn,30w: a row per power mode of "
       "--device");
-  add(app, "--compare", arguments.compare, "OTHER", "What changed from OTHER to MODEL, node by node");
+  add(app, "--compare", arguments.compare, "OTHER", "What changed from OTHER (before) to MODEL (after), block by block");
   add(app, "--then", arguments.then, "OTHER[:RUNS]",
       "A model that runs after MODEL for the same result, and how often: totals of all, time a result, "
       "memory; repeatable, MODEL takes :RUNS as well");

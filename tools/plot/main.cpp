@@ -116,7 +116,8 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
       "Work per joule instead of time: the arch by the constants of the device, or fitted to the runs, and dots and "
       "stars of what has joules");
   add_picture_options(app, arguments.picture);
-  app.add_option("--columns", arguments.options.columns, "Width of the terminal picture (default 100)")
+  app.add_option("--columns", arguments.options.columns,
+                 "Width of the terminal picture (default: that of the terminal, else 100)")
       ->check(CLI::Range(40, 400));
   app.add_option("--lines", arguments.options.lines, "Height of the terminal picture (default 30)")
       ->check(CLI::Range(12, 200));
@@ -142,7 +143,10 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
     throw UsageError(cat("\"", precision, "\" is not a precision; known: ", precision_names()));
   if (!x_limits.empty()) arguments.options.x_limits = {x_limits[0], x_limits[1]};
   if (!y_limits.empty()) arguments.options.y_limits = {y_limits[0], y_limits[1]};
-  arguments.options.color = arguments.output == "-" && base::is_output_terminal();
+  const bool is_shown = arguments.output == "-" && base::is_output_terminal();
+  if (const std::size_t columns = base::output_columns(); is_shown && app.count("--columns") == 0 && columns > 0)
+    arguments.options.columns = static_cast<int>(std::clamp<std::size_t>(columns, 40, 400));
+  arguments.options.color = is_shown;
   return arguments;
 }
 

@@ -16,6 +16,7 @@
 #include "import/runs.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
+#include "pagoda/base/plural.h"
 
 namespace pagoda::measured::import {
 namespace {
@@ -176,7 +177,8 @@ std::vector<Pick> picks_of(Trace& trace, documents::Measured& measured) {
                                               : Pick{kernel, found->second.first, found->second.second});
     }
     if (unlinked > 0)
-      measured.notes.push_back(cat(unlinked, " kernels have no launch in the trace; they carry no range"));
+      measured.notes.push_back(
+          cat(base::counted(unlinked, "kernel has", "kernels have"), " no launch in the trace, and so no range"));
     measured.notes.push_back("operators of the CPU are left out: the trace holds kernels of a GPU");
   }
   std::stable_sort(picks.begin(), picks.end(), [](const Pick& a, const Pick& b) { return a.launched < b.launched; });
@@ -247,10 +249,11 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
     add_missing(measured, {{"seconds", "the trace has no ProfilerStep range; call profiler.step() after each run"}});
   }
   if (outside > 0)
-    measured.notes.push_back(cat(outside, " launches (", static_cast<std::int64_t>(outside_microseconds),
-                                 " µs in all) lie outside every ProfilerStep range and were left out"));
+    measured.notes.push_back(cat(base::counted(outside, "launch", "launches"), " (",
+                                 static_cast<std::int64_t>(outside_microseconds),
+                                 " µs in all) outside every ProfilerStep range left out"));
   if (trace.without_time > 0)
-    measured.notes.push_back(cat(trace.without_time, " events have no time and were left out"));
+    measured.notes.push_back(cat(base::counted(trace.without_time, "event"), " without a time left out"));
   add_missing(measured, {{"flops", "torch.profiler counts none in hardware"},
                          {"bytes", "torch.profiler counts no traffic"},
                          {"energy", "torch.profiler measures no energy"}});

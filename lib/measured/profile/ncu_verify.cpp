@@ -8,6 +8,7 @@
 
 #include "import/runs.h"
 #include "pagoda/base/cat.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/metrics.h"
 #include "pagoda/measured/ncu.h"
@@ -186,7 +187,7 @@ std::string verification_report(const CountComparison& verification) {
         if (differs(count)) count_line("", count);
     }
   }
-  text += cat(same, " of ", verification.kernels.size(), " kernels agree\n");
+  text += cat(same, " of ", base::counted(verification.kernels.size(), "kernel agrees", "kernels agree"), "\n");
   for (const ComparedCount& total : verification.totals) count_line("sum of ", total);
   const auto& tolerance = verification.bytes_tolerance;
   return cat(text, verification.passed() ? "ncu confirms the counts" : "ncu does not confirm the counts",

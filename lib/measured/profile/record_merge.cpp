@@ -6,6 +6,7 @@
 #include "import/ncu_metrics.h"
 #include "import/runs.h"
 #include "pagoda/base/cat.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/base/text.h"
 #include "pagoda/measured/record.h"
 
@@ -190,7 +191,8 @@ documents::Measured measured_of(const std::vector<RecordedRun>& runs, const docu
   for (std::size_t run = 0; run < whole.size(); ++run) add_run(whole[run], run, rows, differing);
   std::move(rows).finish(measured);
   if (!differing.empty())
-    measured.notes.push_back(cat(differing.size(), " kernels were not launched alike in the ", groups,
+    measured.notes.push_back(cat(base::counted(differing.size(), "kernel was", "kernels were"),
+                                 " not launched alike in the ", groups,
                                  " runs that count different metrics; their numbers are not merged and unknown"));
   measured.missing = options.missing;
   if (chip != nullptr) add_uncounted(runs, *chip, measured.missing);

@@ -126,29 +126,34 @@ std::vector<Rung> ladder_of(const Chart& chart) {
 
 namespace {
 
-constexpr double kAlike = 0.05;  // runs whose work differs by less do the same
-
-// A side of a comparison: the run, or the bound for an engine that fuses.
-struct Compared {
-  double seconds = 0, items = 0;
-  const char* unit = "item";
-  std::string what;  // "fused"
-};
-
-Compared compared(const Chart& chart, const Series& series) {
-  Compared side{.seconds = series.whole_seconds(), .what = "unfused"};
-  const ChartEstimate* const of = chart.estimate_of(series);
-  if (of == nullptr || !of->document().roofline) return side;
-  const documents::EstimateRoofline& roofline = *of->document().roofline;
-  side.items = documents::real(roofline.items).value_or(0);
-  if (of->document().phase) side.unit = "token";
-  side.what = to_string(roofline.traffic);
-  if (!series.has_time() && roofline.device == chart.device.id && roofline.traffic == TrafficModel::Unfused &&
-      roofline.fused_seconds) {
-    side.seconds = *roofline.fused_seconds;
-    side.what = "fused";
+// The verdict on two series: that on their estimates if both are of this device, else that on their times.
+report::TimeChange contrast_of(const Chart& chart, const Series& before, const Series& after,
+                               std::vector<std::string>& remarks) {
+  const auto document = [&](const Series& series) {
+    const ChartEstimate* const of = chart.estimate_of(series);
+    return of == nullptr ? nullptr : &of->document();
+  };
+  const auto is_here = [&](const Series& series) {
+    const EstimateDocument* const estimate = document(series);
+    return !series.has_time() && estimate != nullptr && estimate->roofline &&
+           estimate->roofline->device == chart.device.id;
+  };
+  if (is_here(before) && is_here(after)) {
+    report::Contrast contrast = report::contrast(*document(before), *document(after));
+    remarks.insert(remarks.end(), contrast.remarks.begin(), contrast.remarks.end());
+    return contrast;
   }
-  return side;
+  const auto time = [&](const Series& series) {
+    report::ComparedTime result{.seconds = series.whole_seconds()};
+    if (series.bound_star) result.flops = series.bound_star->flops;
+    const EstimateDocument* const estimate = document(series);
+    if (estimate == nullptr || !estimate->roofline) return result;
+    result.units = documents::real(estimate->roofline->items);
+    result.are_tokens = estimate->phase.has_value();
+    return result;
+  };
+  return report::time_change(after.has_time() ? report::TimeKind::Measured : report::TimeKind::Bound, time(before),
+                             time(after));
 }
 
 }  // namespace
@@ -163,22 +168,11 @@ std::optional<Verdict> verdict_of(const Chart& chart) {
   const ShortLabels names = short_labels(chart);
   verdict.model = names.labels[1] + " against " + names.labels[0] + names.common;
   verdict.device = machine_text(chart);
-  const Compared from = compared(chart, before), to = compared(chart, after);
-  // Runs of unlike work are compared by the item, or by the token.
-  const bool is_alike = before.bound_star && after.bound_star &&
-                        std::abs(before.bound_star->flops / after.bound_star->flops - 1) <= kAlike;
-  const bool is_each = !is_alike && from.items > 0 && to.items > 0 && from.unit == to.unit;
-  const double a = from.seconds / (is_each ? from.items : 1), b = to.seconds / (is_each ? to.items : 1), factor = a / b;
-  const std::string each = is_each ? cat(" a", *to.unit == 'i' ? "n " : " ", to.unit) : "";
-  const bool is_bound = !after.has_time();
-  verdict.time = cat(base::si_seconds(b), each, is_bound ? cat(" ", to.what) : " measured", " against ",
-                     base::si_seconds(a), is_bound && from.what != to.what ? cat(" ", from.what) : "");
-  const double most = std::max(factor, 1 / factor);
-  const std::string what = is_bound ? "lower bound " : "";
-  verdict.limit = most < 1.005 ? "no change"
-                               : cat(what, base::rounded(most), "× ",
-                                     is_bound ? (factor > 1 ? "lower" : "higher") : (factor > 1 ? "faster" : "slower"));
-  for (std::size_t i = 0; i < 2; ++i) verdict.ladder[i].seconds = i == 0 ? from.seconds : to.seconds;
+  std::vector<std::string> remarks;
+  const report::TimeChange change = contrast_of(chart, before, after, remarks);
+  verdict.time = change.verdict;
+  verdict.limit = change.times;
+  for (std::string& remark : remarks) verdict.actions.push_back({.text = std::move(remark)});
   if (before.bound_star && after.bound_star) {
     const auto say = [](const char* name, double old, double now, const char* of) {
       return cat(name, base::si_text(old, of), " → ", base::si_text(now, of));

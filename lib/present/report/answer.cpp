@@ -5,6 +5,7 @@
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/enum_names.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/estimate/measured_runs.h"
 #include "report/rows.h"
 #include "report/verdict.h"
@@ -41,11 +42,6 @@ std::string dotted(const std::vector<std::string>& texts) {
   return joined;
 }
 
-// "1 kernel", "12 kernels".
-std::string grouped_count(std::int64_t count, std::string_view what) {
-  return cat(base::grouped(count), " ", what, count == 1 ? "" : "s");
-}
-
 std::string joules_an_item(const std::optional<double>& value, const EstimateDocument& estimate) {
   return value ? joules(*value, estimate.phase ? "J a token" : "J an item") : "";
 }
@@ -56,10 +52,8 @@ Line work_line(const Data& data) {
   const EstimateTotals& totals = data.estimate.totals;
   const Convention count = data.estimate.count;
   const bool has_flops = !data.counts_macs();
-  std::string unmodelled, once;
-  if (totals.unmodelled_nodes > 0)
-    unmodelled = cat(grouped_count(totals.unmodelled_nodes, "node"),
-                     " not modelled: ", base::joined(totals.unmodelled_ops, ", ", base::printable));
+  const std::string unmodelled = unmodelled_text(data.estimate);
+  std::string once;
   // Do not mention shapes or masks made of constants.
   constexpr int kLeastFlops = 1'000'000;
   if (const auto& load = totals.at_load; load && load->flops.value_or(0) >= kLeastFlops)
@@ -67,7 +61,7 @@ Line work_line(const Data& data) {
                                                             : cat(cell(load->flops), " ", operation(count), "s"));
   return {"work", cell(totals.counts.flops.at_least(totals.partial), operation(count)),
           dotted({of_forward(data.estimate), has_flops ? cat(cell(totals.counts.macs), " multiply-accumulates") : "",
-                  cat(cell(totals.counts.params), " parameters"),
+                  cat(cell(totals.counts.params), totals.counts.params == Count(1) ? " parameter" : " parameters"),
                   has_flops && count != Convention::Flops ? cat("FLOPs: ", meaning(count)) : "", unmodelled, once})};
 }
 
@@ -110,7 +104,7 @@ Line phase_line(const EstimateDocument& estimate) {
   const bool grows = phase.cache_bytes_per_token && *phase.cache_bytes_per_token > 0;
   return {
       "phase", std::string(to_string(phase.phase)),
-      dotted({phase.tokens ? cat(grouped_count(static_cast<std::int64_t>(*phase.tokens), "new token"), " a run") : "",
+      dotted({phase.tokens ? cat(base::counted(static_cast<std::int64_t>(*phase.tokens), "new token"), " a run") : "",
               grows ? cat("the cache grows by ", bytes(phase.cache_bytes_per_token), " a position") : "",
               phase.bytes_per_token ? cat(base::si_rate(*phase.bytes_per_token, "B"), " moved a token") : ""})};
 }
@@ -166,7 +160,7 @@ Line speed_line(const Data& data, double seconds) {
       shares = dotted({shares, cat(rate_text(*phase->device_tokens_per_second, "tokens/s"), " a device")});
   }
   const RooflineTotals& totals = roofline.totals;
-  const std::string kernels = cat(grouped_count(totals.launches, "kernel"),
+  const std::string kernels = cat(base::counted(totals.launches, "kernel"),
                                   data.traffic() == TrafficModel::Unfused ? ", one a node" : " after fusion");
   return {"speed", cat("≤ ", rate_text(documents::real(roofline.items).value_or(1) / seconds, rate_unit(estimate))),
           dotted({shares, estimate.training ? "" : kernels, precision_remark(data)})};
@@ -218,7 +212,7 @@ void add_devices(std::vector<Line>& lines, const EstimateDocument& estimate) {
   for (const auto& [kind, sum] : kinds) {
     std::string name(to_string(kind));
     std::ranges::replace(name, '_', '-');
-    moved.push_back(cat(sum.first, " ", name, sum.first == 1 ? "" : "s", ", ", base::si_rate(sum.second, "B")));
+    moved.push_back(cat(base::counted(sum.first, name), ", ", base::si_rate(sum.second, "B")));
   }
   if (moved.empty()) return;
   const auto& time = parallel.time;
@@ -230,8 +224,8 @@ void add_devices(std::vector<Line>& lines, const EstimateDocument& estimate) {
   if (devices.pipeline > 1)
     lines.push_back(
         {"stages", percent_of(time.bubble, 1),
-         cat("of the time a stage waits, with the step in ", time.parts, time.parts == 1 ? " part" : " parts",
-             " · a step each ", at_least(time.interval_seconds), " where ", devices.pipeline, " are on their way")});
+         cat("of the time a stage waits, with the step in ", base::counted(time.parts, "part"), " · a step each ",
+             at_least(time.interval_seconds), " where ", devices.pipeline, " are on their way")});
 }
 
 // The energy at the least time by the device's constants, its balance points, and whether finishing early saves energy.
@@ -285,7 +279,7 @@ void add_times(std::vector<Line>& lines, const Data& data, const Verdict& verdic
   if (bounds.is_launch_bound())
     lines.push_back(
         {"launches", at_least(*bounds.launched),
-         cat(grouped_count(roofline.totals.launches, "kernel"), ", each launched in ",
+         cat(base::counted(roofline.totals.launches, "kernel"), ", each launched in ",
              base::si_seconds(*roofline.launch_overhead_seconds), roofline.launch_is_assumed ? " (assumed)" : "",
              " · a ", graph_name(bounds.device), " hides that")});
   if (const auto& handover = roofline.handover)

@@ -1,17 +1,18 @@
 // Cells of the table and Markdown reports: rounded, with units, printable.
+#include <algorithm>
+#include <set>
 #include <tuple>
 
+#include "pagoda/base/plural.h"
 #include "pagoda/estimate/make_estimate.h"
 #include "report/rows.h"
 
 namespace pagoda::present::report {
 namespace {
 
-constexpr std::string_view kUnknown = "?";
+using base::counted;
 
-std::string counted(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
+constexpr std::string_view kUnknown = "?";
 
 void add_memory_rows(base::Grid& grid, const documents::EstimateMemory& plan) {
   std::vector<std::string> tensors;
@@ -36,8 +37,7 @@ void add_memory_rows(base::Grid& grid, const documents::EstimateMemory& plan) {
             (better->arena_bytes ? ", arena " + base::grouped(*better->arena_bytes) : std::string()) +
             "; the order is in --format json");
   for (const auto& weight : plan.weights)
-    add("weights " + std::string(to_string(weight.element)), weight.bytes,
-        counted(static_cast<std::size_t>(weight.tensors), "tensor"));
+    add("weights " + std::string(to_string(weight.element)), weight.bytes, counted(weight.tensors, "tensor"));
   if (const KvCache& cache = plan.kv_cache; !cache.pairs.empty()) {
     const auto bytes = [](const Dim& dim) { return cell(documents::count(dim), "B"); };
     grid.rows.push_back({"KV cache", cache.bytes_per_token.to_string(), bytes(cache.bytes_per_token),
@@ -55,8 +55,7 @@ void add_throughput(base::Grid& grid, const EstimateDocument& estimate) {
   if (const auto& phase = estimate.phase; phase && phase->tokens) {
     const Int tokens = *phase->tokens;
     grid.rows.push_back({"tokens/s", "", "≤ " + base::si_rate(static_cast<double>(tokens) / seconds, ""),
-                         std::string(to_string(phase->phase)) + " of " + base::grouped(tokens) + " new " +
-                             (tokens == 1 ? "token" : "tokens") + " a run"});
+                         std::string(to_string(phase->phase)) + " of " + counted(tokens, "new token") + " a run"});
     if (const Count& bytes = estimate.totals.counts.bytes; bytes && tokens > 0)
       grid.rows.push_back({"bytes/token", "", base::si(*bytes / tokens, "B"),
                            "of which the cache grows by " + cell(phase->cache_bytes_per_token, "B") + " a position"});
@@ -78,15 +77,14 @@ void add_time_rows(base::Grid& grid, const Data& data) {
   }
   const bool is_fused = data.traffic() != TrafficModel::Unfused;
   grid.rows.push_back({"time ≥", "", base::si_seconds(totals.seconds),
-                       at_least + counted(static_cast<std::size_t>(totals.launches), "kernel") +
-                           (is_fused ? " after fusion" : ", one a node") + ", no launch waited for"});
+                       at_least + counted(totals.launches, "kernel") + (is_fused ? " after fusion" : ", one a node") +
+                           ", no launch waited for"});
   if (totals.eager_seconds)
     grid.rows.push_back({"launched ≥", "", base::si_seconds(*totals.eager_seconds),
                          "one launch a kernel, each " + base::si_seconds(*time.launch_overhead_seconds) +
                              (time.launch_is_assumed ? ", assumed" : "")});
-  grid.rows.push_back(
-      {"floor", "", base::si_seconds(totals.floor_seconds),
-       "whatever is fused: all units busy at once; weights, inputs and caches read once, less what the chip holds"});
+  grid.rows.push_back({"floor", "", base::si_seconds(totals.floor_seconds),
+                       "no engine can be faster, whatever it fuses or keeps on the chip"});
   if (time.predicted)
     grid.rows.push_back({"predicted", "", base::si_seconds(*time.predicted->seconds),
                          interval_text(time) + "; " + base::printable(time.predicted->calibration)});
@@ -97,6 +95,16 @@ void add_time_rows(base::Grid& grid, const Data& data) {
 }
 
 }  // namespace
+
+std::string unmodelled_text(const EstimateDocument& estimate) {
+  const documents::EstimateTotals& totals = estimate.totals;
+  if (totals.unmodelled_nodes == 0) return "";
+  const auto broken = std::ranges::find(estimate.diagnostics, Cause::Unmodelled, &Diagnostic::cause);
+  const std::string nodes = counted(totals.unmodelled_nodes, "node") + " not modelled";
+  if (broken != estimate.diagnostics.end())
+    return "the model cannot run at these sizes, see " + base::printable(broken->node) + "; " + nodes;
+  return nodes + ": " + base::joined(totals.unmodelled_ops, ", ", base::printable);
+}
 
 base::Grid memory_grid(const documents::EstimateMemory& plan) {
   base::Grid grid{.columns = {{.header = "memory plan"},
@@ -156,14 +164,8 @@ base::Grid totals_grid(const Data& data) {
                        totals.intensity || !totals.partial ? "" : "unknown while nodes are not modelled"});
   add("activation peak", totals.activation_peak_bytes, "B", "", false);
   const std::size_t nodes = data.estimate.nodes.size();
-  if (totals.unmodelled_nodes == 0) {
-    grid.rows.push_back({"nodes", base::grouped(nodes), "", "all modelled"});
-  } else {
-    std::vector<std::string> ops;
-    for (const std::string& op : totals.unmodelled_ops) ops.push_back(base::printable(op));
-    grid.rows.push_back({"nodes", base::grouped(nodes), "",
-                         base::grouped(totals.unmodelled_nodes) + " not modelled: " + base::joined(ops, ", ")});
-  }
+  const std::string unmodelled = unmodelled_text(data.estimate);
+  grid.rows.push_back({"nodes", base::grouped(nodes), "", unmodelled.empty() ? "all modelled" : unmodelled});
   if (data.estimate.memory) add_memory_rows(grid, *data.estimate.memory);
   if (data.estimate.roofline) add_time_rows(grid, data);
   return grid;
@@ -177,8 +179,15 @@ std::string subtitle(const EstimateDocument& estimate) {
   const documents::EstimateModel& model = estimate.model;
   std::vector<std::string> parts;
   if (!model.producer.empty()) parts.push_back(base::printable(model.producer));
-  for (const auto& [domain, version] : model.opsets)
+  // Quantisers import a dozen domains that no node uses.
+  std::set<std::string_view> used = {"ai.onnx"};
+  for (const EstimateNode& node : estimate.nodes) used.insert(node.domain.view());
+  if (estimate.types)
+    for (const documents::EstimateType& type : *estimate.types) used.insert(type.domain);
+  for (const auto& [domain, version] : model.opsets) {
+    if (!used.contains(domain)) continue;
     parts.push_back("opset " + (domain == "ai.onnx" ? "" : base::printable(domain) + " ") + std::to_string(version));
+  }
   parts.push_back("IR " + std::to_string(model.ir_version));
   parts.push_back(counted(model.nodes, "node"));
   if (model.functions > 0) parts.push_back(counted(model.functions, "function"));

@@ -1,8 +1,11 @@
 // Additions to a report: diagnostics, budgets, and assumed sizes.
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/enum_names.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/estimate/make_estimate.h"
 #include "pagoda/present/spell.h"
 #include "report/rows.h"
@@ -16,6 +19,43 @@ std::string found_text(const BudgetResult& result) {
   if (result.budget.kind == BudgetKind::Seconds) return base::si_seconds(*result.value);
   const bool is_bytes = result.budget.kind == BudgetKind::Bytes || result.budget.kind == BudgetKind::Memory;
   return base::si(static_cast<Int>(*result.value), is_bytes ? "B" : "");
+}
+
+// The nodes whose results `node` reads, up to the sizes and weights that they start from, have short results and begin
+// at a Shape: arithmetic on sizes, which only lacks exact integers.
+bool is_size_arithmetic(const documents::EstimateDocument& estimate, const documents::EstimateNode& node) {
+  constexpr std::size_t kMostElements = 64;
+  std::map<std::string_view, const documents::EstimateNode*> producers;
+  for (const documents::EstimateNode& each : estimate.nodes)
+    for (const OutputInfo& output : each.outputs) producers.emplace(output.name, &each);
+  bool has_shape = false;
+  std::set<const documents::EstimateNode*> seen;
+  // The first input is what gets the size.
+  std::vector<base::Name> open(node.inputs.begin() + (node.inputs.size() > 1 ? 1 : 0), node.inputs.end());
+  while (!open.empty()) {
+    const auto found = producers.find(open.back().view());
+    open.pop_back();
+    if (found == producers.end() || !seen.insert(found->second).second) continue;
+    const documents::EstimateNode& producer = *found->second;
+    if (producer.op_type == "Shape" || producer.op_type == "Size") {
+      has_shape = true;
+      continue;
+    }
+    const auto sizes = producer.outputs.empty() ? std::nullopt : documents::sizes(producer.outputs[0].type);
+    if (!sizes || sizes->size() > 1 || (sizes->size() == 1 && sizes->front() > Int{kMostElements})) return false;
+    open.insert(open.end(), producer.inputs.begin(), producer.inputs.end());
+  }
+  return has_shape;
+}
+
+// What decides a size that no input names.
+enum class Decider : std::uint8_t { Data, Arithmetic, Loop };
+Decider decider_of(const Symbol& symbol, const documents::EstimateDocument& estimate) {
+  if (symbol.cause == "trip count") return Decider::Loop;
+  if (symbol.cause.find("rounded down in float32") != std::string::npos) return Decider::Arithmetic;
+  const auto node = std::ranges::find_if(
+      estimate.nodes, [&](const documents::EstimateNode& each) { return each.shown_name() == symbol.node; });
+  return node != estimate.nodes.end() && is_size_arithmetic(estimate, *node) ? Decider::Arithmetic : Decider::Data;
 }
 
 std::string causes_text(const BudgetResult& result) { return base::joined(result.causes, "; ", base::printable); }
@@ -121,7 +161,7 @@ std::string diagnostics_report(const std::vector<Diagnostic>& diagnostics, Sever
                 diagnostic.node.empty() ? "" : ": ", base::printable(diagnostic.message), "\n");
   }
   if (following > 0)
-    text += cat("and ", following, following == 1 ? " node" : " nodes", " behind them: an input's rank is not known\n");
+    text += cat("and ", base::counted(following, "node"), " behind them: an input's rank is not known\n");
   if (hidden > 0) text += cat("and ", hidden, " more; --format json lists all\n");
   return text;
 }
@@ -149,16 +189,26 @@ std::string free_dims_report(const documents::EstimateDocument& estimate) {
   }
   if (const std::string problem = estimate::impossible_size(estimate); !problem.empty())
     text += cat("warning: ", command_line(problem), "\n");
-  if (const std::vector<Symbol> symbols = estimate::unset_symbols(estimate); !symbols.empty())
-    text += cat("sizes that the data decide, taken as 1 unless set with --assume: ",
-                listed(symbols,
-                       [](const Symbol& symbol) {
-                         // Only --symbolic shows long formulas.
+  const std::vector<Symbol> symbols = estimate::unset_symbols(estimate);
+  for (const auto& kind : {std::pair{report::Decider::Data, "sizes that the data decide"},
+                           {report::Decider::Arithmetic, "sizes that float arithmetic decides"},
+                           {report::Decider::Loop, "trips of loops"}}) {
+    const report::Decider decider = kind.first;
+    std::vector<Symbol> of_kind = symbols;
+    std::erase_if(of_kind, [&](const Symbol& symbol) { return report::decider_of(symbol, estimate) != decider; });
+    if (of_kind.empty()) continue;
+    text += cat(kind.second, ", taken as 1 unless set with --assume: ",
+                listed(of_kind,
+                       [&](const Symbol& symbol) {
+                         // Only --symbolic shows long formulas and names.
                          const std::string upper = symbol.upper ? symbol.upper->to_string() : "";
                          const bool is_short = !upper.empty() && upper.size() <= kShort;
-                         return is_short ? cat(symbol.name, " (at most ", upper, ")") : cat(symbol.name);
+                         const std::string_view name = decider == report::Decider::Loop ? symbol.node : symbol.name;
+                         return cat(base::elide(base::printable(name), kShort),
+                                    is_short ? cat(" (at most ", upper, ")") : "");
                        }),
                 "; --symbolic says what each is\n");
+  }
   return text + report::unknown_totals_report(estimate);
 }
 

@@ -111,7 +111,7 @@ std::string formula_block(const report::Data& data) {
 }  // namespace
 
 std::string table_report(const documents::EstimateDocument& estimate, const ReportOptions& options) {
-  const report::Data data = report::collect(estimate, options);
+  const report::Data data = report::collect_folded(estimate, options);
   std::string text = report::title(estimate) + "\n" + report::subtitle(estimate) + "\n\n";
   text += report::headline_text(estimate, options.width);
   if (!estimate.variants.empty()) {
@@ -122,8 +122,8 @@ std::string table_report(const documents::EstimateDocument& estimate, const Repo
     text += report::answer(data);
     if (estimate.memory) text += "\n" + base::aligned(report::memory_grid(*estimate.memory), 0);
   } else {
-    text += base::aligned(rows_grid(data.kind, estimate, data.rows), options.width) + "\n";
-    text += base::aligned(report::totals_grid(data), 0);
+    text += base::aligned(report::shown_grid(data), options.width) + "\n";
+    text += base::aligned(report::totals_grid(data), options.width);
   }
   if (estimate.training)
     text += "\n" + base::aligned(rows_grid(documents::RowKind::Part, estimate), 0) + "\n" +
@@ -134,7 +134,7 @@ std::string table_report(const documents::EstimateDocument& estimate, const Repo
 }
 
 std::string markdown_report(const documents::EstimateDocument& estimate, const ReportOptions& options) {
-  const report::Data data = report::collect(estimate, options);
+  const report::Data data = report::collect_folded(estimate, options);
   std::string text = "# " + code(report::title(estimate)) + "\n\n" + code(report::subtitle(estimate)) + "\n\n";
   if (const std::string verdict = headline(estimate); !verdict.empty()) text += code(verdict) + "\n\n";
   if (!estimate.variants.empty()) {
@@ -149,7 +149,7 @@ std::string markdown_report(const documents::EstimateDocument& estimate, const R
     base::Grid totals = report::totals_grid(data);
     for (auto& row : totals.rows)
       if (row[0] == "nodes" && estimate.totals.unmodelled_nodes > 0) row[3] = code(row[3]);
-    text += markdown_table(totals) + "\n" + markdown_table(rows_grid(data.kind, estimate, data.rows));
+    text += markdown_table(totals) + "\n" + markdown_table(report::shown_grid(data));
   }
   if (estimate.training)
     text += "\n" + markdown_table(rows_grid(documents::RowKind::Part, estimate)) + "\n" +

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "pagoda/base/cat.h"
+#include "pagoda/base/plural.h"
 #include "report/rows.h"
 
 namespace pagoda::present::report {
@@ -23,7 +24,7 @@ std::string stay_text(const std::vector<std::string>& nodes, const std::string& 
   if (nodes.empty()) return {};
   const bool is_long = std::ssize(nodes) > kNamed;
   const std::vector<std::string> named(nodes.begin(), is_long ? nodes.begin() + kNamed : nodes.end());
-  return cat("; ", nodes.size(), " ", nodes.size() == 1 ? one : many, " (", base::joined(named, ", ", base::printable),
+  return cat("; ", base::counted(nodes.size(), one, many), " (", base::joined(named, ", ", base::printable),
              is_long ? ", …)" : ")");
 }
 

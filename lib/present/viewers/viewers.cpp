@@ -9,6 +9,7 @@
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/json_writer.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/measured/join.h"
 #include "report/rows.h"
 
@@ -216,7 +217,8 @@ Texts conditions(const EstimateDocument& estimate) {
               cat(estimate.roofline->predicted->calibration, " (", estimate.roofline->predicted->engine, ")"));
   if (estimate.measured) texts.add("measurement", estimate.measured->source);
   if (estimate.totals.partial)
-    texts.add("partial", cat(estimate.totals.unmodelled_nodes, " nodes are not modelled: totals are lower bounds"));
+    texts.add("partial", cat(base::counted(estimate.totals.unmodelled_nodes, "node is", "nodes are"),
+                             " not modelled: totals are lower bounds"));
   return texts;
 }
 
