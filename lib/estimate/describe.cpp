@@ -6,6 +6,7 @@
 
 #include "pagoda/base/error.h"
 #include "pagoda/core/call_names.h"
+#include "pagoda/estimate/measured_runs.h"
 
 namespace pagoda::estimate {
 namespace {

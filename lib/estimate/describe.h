@@ -123,9 +123,6 @@ Model model_in_phase(const Model& file_model, const PhaseOptions& phase);
 // Adds the energy of the run, and of each point of a sweep, if the device has energy constants. Returns a note on
 // missing constants; empty if none is missing, or the device has none at all.
 std::string add_energy(const DeviceSpec& device, EstimateDocument& estimate);
-// Adds the runs measured at the sizes of the estimate or its sweep. Returns a warning or nothing. Throws Error if the
-// file has no such run.
-std::string add_measured(const Measured& measured, EstimateDocument& estimate);
 
 // Names of the batch dim in model files; the first one found is used.
 inline constexpr const char* kBatchNames[] = {"batch", "batch_size", "N", "n"};

@@ -39,6 +39,10 @@ std::optional<double> joules_of(const documents::MeasuredRun& run);
 // model can be, in the precision of the estimate.
 bool is_impossible(const documents::EstimateDocument& estimate);
 
+// Adds the runs measured at the sizes of the estimate or its sweep. Returns a warning or nothing. Throws Error if the
+// file has no such run.
+std::string add_measured(const documents::Measured& measured, documents::EstimateDocument& estimate);
+
 // "resnet50" of models/resnet50.onnx.
 std::string short_model_name(const documents::EstimateDocument& estimate);
 
