@@ -24,7 +24,7 @@ struct Rung {
 std::string time_text(const Rung& rung);
 
 struct Action {
-  std::string text;  // "Fuse: 2.10 ms → 635 µs"
+  std::string text = {};  // "Fuse: 2.10 ms → 635 µs"
   std::optional<double> gain = {};
   std::string of_what = {};   // what grows by the gain, if not the speed: "tokens/s"
   std::string request = {};   // the request that makes it, as its front end spells it: "--traffic fused"
