@@ -156,7 +156,7 @@ function facts_of_answer(answer) {
   if (unset_sizes().length) return facts;
   if (!asked.resident) {
     facts.push(["traffic", at_least + exact_count(answer.bytes, "B"), answer.bytes > 0 && !answer.of.unmodelled ? exact_intensity(answer.flops / answer.bytes) + " FLOP/B" : ""]);
-    facts.push(["speed", "≤ " + exact_speed((answer.items ?? 1) / time, rate_unit(answer)), `${chosen.launches.toLocaleString("en")} kernel${chosen.launches === 1 ? "" : "s"}`]);
+    facts.push(["speed", "≤ " + exact_speed((answer.items ?? 1) / (answer.is_launched ? answer.launched : time), rate_unit(answer)), `${chosen.launches.toLocaleString("en")} kernel${chosen.launches === 1 ? "" : "s"}`]);
     if (answer.is_launched) facts.push(["launches", "≥ " + exact_seconds(answer.launched), device.assumed ? "a launch is assumed" : ""]);
   }
   return [...facts, ...fit_facts(answer)];
@@ -411,6 +411,8 @@ function is_possible(i, size) {
 }
 function ask(change) {
   asked = { ...asked, sizes: [...asked.sizes], ...change };
+  by_id("what-if-error").textContent = "";
+  for (const number of document.querySelectorAll("#what-if [aria-invalid=true]")) number.setAttribute("aria-invalid", "false");
   const answer = answer_of(asked);
   put_rows(answer);
   put_verdict(answer);

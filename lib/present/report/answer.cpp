@@ -274,7 +274,7 @@ void add_times(std::vector<Line>& lines, const Data& data, const Verdict& verdic
   Verdict bound;
   say_bounds(bound, of_work);
   if (verdict.limit != bound.limit) lines.push_back({"bound", at_least(bounds.seconds), bound.headline(" · ")});
-  lines.push_back(speed_line(data, bounds.seconds));
+  lines.push_back(speed_line(data, bounds.is_launch_bound() ? *bounds.launched : bounds.seconds));
   if (const std::string why = why_at_least(estimate); !why.empty()) lines.push_back({"", "", why});
   if (bounds.is_launch_bound())
     lines.push_back(
