@@ -73,7 +73,6 @@ void check_headline(const EstimateDocument& estimate) {
   CAPTURE(text);
   CHECK(text.find("at least") == std::string::npos);
   CHECK(text.find("latency") == std::string::npos);
-  CHECK(text.find("it") != 0);
   if (!estimate.unset.empty()) {
     CHECK(text.starts_with("set "));
     CHECK(text.find_first_of("0123456789") == std::string::npos);
@@ -81,9 +80,13 @@ void check_headline(const EstimateDocument& estimate) {
   }
   const EstimateRoofline& roofline = *estimate.roofline;
   CHECK((estimate.fit && estimate.fit->fits == false) == text.starts_with("does not fit"));
+  const RooflineTotals& totals = estimate.training ? *estimate.training->time : roofline.totals;
+  if (totals.seconds <= 0) {  // no peak is known
+    CHECK(text.find("least time is known") != std::string::npos);
+    return;
+  }
   const Read said = read(text);
   REQUIRE(!said.lead.empty());
-  const RooflineTotals& totals = estimate.training ? *estimate.training->time : roofline.totals;
   const double slack = 1.006;
   if (said.lead == "launched") {
     // Launches are the headline only if its time is theirs.
