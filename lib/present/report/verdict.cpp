@@ -92,23 +92,6 @@ std::string fit_text(const EstimateFit& fit, bool is_each) {
   return said(sentence(*fit.fits ? "fits" : "misfit"), {{"part", part + (is_each ? " each" : "")}});
 }
 
-// What would make a run fit, if nobody has tried it. No split is finer than an even one, and no weight of eight bits
-// is smaller than a byte.
-void add_cures(Verdict& verdict, const EstimateDocument& estimate) {
-  const EstimateFit& fit = *estimate.fit;
-  const Int total = *fit.total_bytes, device = *fit.device_bytes;
-  const std::int64_t now = estimate.roofline->parallel ? estimate.roofline->parallel->devices.devices() : 1;
-  if (device > 0 && !estimate.training) {
-    const Int devices = (total + device - 1) / device * now;
-    verdict.actions.push_back({.text = cat("Take at least ", base::grouped(devices), " devices")});
-  }
-  const Count &weights = fit.weight_bytes, &params = estimate.totals.counts.params;
-  if (!estimate.training && now == 1 && weights && params && *weights > *params && total - *weights + *params <= device)
-    verdict.actions.push_back({.text = cat("Store weights in 8 bits: ", cell(Count(total - *weights + *params), "B"))});
-  if (fit.largest_batch && *fit.largest_batch > 0)
-    verdict.actions.push_back({.text = cat("Batch ", base::grouped(*fit.largest_batch), " is the largest that fits")});
-}
-
 Action advised(const EstimateAdvice& advice, const EstimateDocument& estimate, const Bounds& bounds) {
   const std::string to = base::si_seconds(advice.seconds);
   const Values times = {{"from", base::si_seconds(advice.seconds * advice.gain)},
@@ -303,7 +286,6 @@ std::string said(std::string_view sentence, const Values& values) {
 }
 
 std::span<const std::pair<std::string_view, std::string_view>> sentences() { return kSentences; }
-std::span<const std::pair<std::string_view, std::string_view>> graph_names() { return kGraphs; }
 
 std::string time_text(const Rung& rung) {
   const std::string time = base::si_seconds(rung.seconds);
@@ -466,7 +448,6 @@ std::optional<Verdict> verdict_of(const EstimateDocument& estimate) {
   if (estimate.fit && estimate.fit->fits == false) {
     verdict.is_blocked = !verdict.fit.empty();
     verdict.subject = "fits";
-    if (verdict.is_blocked && estimate.advice.empty()) add_cures(verdict, estimate);
   }
   const Bounds bounds = bounds_of(estimate);
   if (bounds.seconds > 0) {

@@ -106,8 +106,6 @@ std::string precision_text(const documents::EstimateRoofline& roofline);
 using Values = std::vector<std::pair<std::string_view, std::string>>;
 std::string said(std::string_view sentence, const Values& values);
 std::span<const std::pair<std::string_view, std::string_view>> sentences();
-// How kinds of devices call a captured sequence of launches, by the first word of their names; the last is any other's.
-std::span<const std::pair<std::string_view, std::string_view>> graph_names();
 inline constexpr double kWorthALine = 1.05;  // launches are the headline if they exceed the work by this factor
 inline constexpr double kEnough = 0.97;      // of the best rate of a sweep
 
