@@ -173,8 +173,8 @@ TEST_CASE("headlines of phases, training, predictions and runs are about them") 
   EstimateRequest request{.device = documents::find_device("h200")};
   request.sizes.batch = 8;
   EstimateDocument estimate = estimate::make_estimate(resnet, request);
-  estimate.measured = documents::EstimateMeasured{
-      .source = "torch", .seconds = 2 * estimate.roofline->totals.seconds, .bound_share = 0.5};
+  documents::EstimateMeasured& run = estimate.measured.emplace();
+  run.seconds = 2 * estimate.roofline->totals.seconds, run.bound_share = 0.5;
   check_headline(estimate);
   CHECK(test::contains(headline(estimate), "50 % of what its roofs can do"));
   request.training = TrainingOptions{};
@@ -243,12 +243,8 @@ TEST_CASE("sizes to set come first, without a number") {
 
 TEST_CASE("a model that does not fit says so first, and what would hold it") {
   EstimateDocument estimate = by_hand();
-  estimate.fit = documents::EstimateFit{.device_bytes = 141'000'000'000,
-                                        .weight_bytes = 140'000'000'000,
-                                        .activation_bytes = 23'000'000'000,
-                                        .total_bytes = 163'000'000'000,
-                                        .fits = false,
-                                        .largest_batch = 2};
+  documents::EstimateFit& fit = estimate.fit.emplace();
+  fit.device_bytes = 141'000'000'000, fit.total_bytes = 163'000'000'000, fit.fits = false;
   const Verdict verdict = *verdict_of(estimate);
   CHECK(verdict.is_blocked);
   CHECK(verdict.headline().starts_with("does not fit: 163 GB of 141 GB; 635 µs fused"));
@@ -262,7 +258,8 @@ TEST_CASE("a run and a prediction far above the bound get no advice on the bound
   EstimateDocument estimate = by_hand();
   estimate.advice = {
       {.kind = documents::AdviceKind::Precision, .precision = Precision::Tf32, .seconds = 300e-6, .gain = 635.0 / 300}};
-  estimate.measured = documents::EstimateMeasured{.seconds = 4.5e-3, .bound_share = 0.14};
+  documents::EstimateMeasured& run = estimate.measured.emplace();
+  run.seconds = 4.5e-3, run.bound_share = 0.14;
   Verdict verdict = *verdict_of(estimate);
   CHECK(verdict.headline() == "4.50 ms measured, 14 % of what its roofs can do");
   REQUIRE(verdict.actions.size() == 1);
