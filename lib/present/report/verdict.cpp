@@ -453,9 +453,9 @@ std::optional<Verdict> verdict_of(const EstimateDocument& estimate) {
   if (bounds.seconds > 0) {
     say_bounds(verdict, bounds);
     if (estimate.training) {
-      const std::string traffic(to_string(bounds.traffic));
-      if (const std::size_t at = verdict.time.find(traffic); at != std::string::npos && !bounds.is_launch_bound())
-        verdict.time.replace(at, traffic.size(), "a training step, " + traffic);
+      const bool is_launched = bounds.is_launch_bound();
+      const std::size_t at = verdict.time.find(is_launched ? ";" : to_string(bounds.traffic));
+      if (at != std::string::npos) verdict.time.insert(at, is_launched ? " a training step" : "a training step, ");
     }
     if (estimate.phase && roofline->items) {
       const double seconds = bounds.is_launch_bound() ? *bounds.launched : bounds.seconds;
