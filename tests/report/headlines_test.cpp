@@ -39,7 +39,7 @@ struct Read {
 Read read(const std::string& text) {
   Read result;
   std::smatch found;
-  static const std::regex kLaunched("launch-bound: ≥ ([\\d.]+ \\S?\\S?s); ([\\d.]+ \\S+) as a (CUDA|HIP|single) graph"),
+  static const std::regex kLaunched("launch-bound: ≥ ([\\d.]+ \\S?\\S?s)(?: a training step)?; ([\\d.]+ \\S+) as a (CUDA|HIP|single) graph"),
       kBound(
           "^(?:does not fit: [^;]*; )?(?:≥ )?([\\d.]+ \\S+) (?:a training step, )?(fused|unfused|resident)"
           "(?: for what is modelled)?(?: \\(([^)]*)\\))?"),
