@@ -3,7 +3,7 @@
 const pairing = JSON.parse(by_id("pairs-data")?.textContent ?? "null");
 const other_series = () => (state.s > 0 ? state.s : 1);
 const kSlopes = 12;
-const units_of = (s) => pairing.units?.[s.index] ?? 1;
+const run_items = (s) => pairing.units?.[s.index] ?? 1;
 const is_measured = () => [all_series[0], all_series[other_series()]].every((s) => s.items.seconds);
 // Bounds are lower or higher; only a measured time is shorter or longer.
 const compared_text = (from, to, [less, more]) => (Math.max(from / to, to / from) < 1.005 ? "unchanged" : from >= to ? `${plain(from / to)}× ${less}` : `${plain(to / from)}× ${more}`);
@@ -16,7 +16,7 @@ function paired_rows() {
     // The longest item names the block and its limit.
     const longest = (s, list) => list.reduce((most, i) => (most === undefined || (s.seconds_of(i) ?? 0) > (s.seconds_of(most) ?? 0) ? i : most), undefined);
     const side = (s, list) => {
-      const sum_of = (value) => list.reduce((sum, i) => (sum === null || value(i) === null ? null : sum + value(i) / units_of(s)), 0);
+      const sum_of = (value) => list.reduce((sum, i) => (sum === null || value(i) === null ? null : sum + value(i) / run_items(s)), 0);
       return { seconds: sum_of(s.seconds_of), flops: sum_of(s.work_of), bytes: sum_of(s.traffic_of), limit: list.length ? s.items.limit[longest(s, list)] : 0 };
     };
     const x = side(before, list_a), y = side(after, list_b), i = longest(before, list_a), j = longest(after, list_b), a = before.row_of[i], b = after.row_of[j];
@@ -72,7 +72,7 @@ function draw_slopes(pairs, whole, width) {
 function draw_compare(rows, holder) {
   const before = all_series[0], after = all_series[other_series()], k = other_series(), pairs = paired_rows();
   const factor_text = (from, to) => (from > 0 && to > 0 ? compared_text(from, to, ["lower", "higher"]) : "");
-  const whole = [before.seconds / units_of(before), after.seconds / units_of(after)];
+  const whole = [before.seconds / run_items(before), after.seconds / run_items(after)];
   const grid = made("table", { class: "plain", "aria-label": "Totals" }, made("thead", {}, made("tr", {}, ...["Total", "Before", "After", "Change"].map((title, i) => made("th", { scope: "col", class: i ? "number" : "" }, title)))), made("tbody", {},
     ...pairing.totals.filter((total) => total.values[0] !== null && total.values[k] !== null).map(({ name, unit, values }) => {
       const change = factor_text(values[0], values[k]);
@@ -80,9 +80,9 @@ function draw_compare(rows, holder) {
     })));
   const counts = new Map();
   for (const pair of pairs) counts.set(kind_of(pair), (counts.get(kind_of(pair)) ?? 0) + pair.count);
-  const says = made("p", { class: "lead" }, made("b", {}, `${before.label} → ${after.label}`), ": " + ["same", "changed", "added", "removed"].filter((kind) => counts.get(kind)).map((kind) => `${counts.get(kind).toLocaleString("en")} ${kind}`).join(", ") + " of the rows in view.");
-  if (!pairing.pairs[k - 1]) says.append(" Less than half of the work matches by name or structure: only totals are compared.");
-  else if (pairing.units) says.append(` Below, times, bytes and FLOP are of one ${pairing.unit}.`);
+  const listed = ["same", "changed", "added", "removed"].filter((kind) => counts.get(kind)).map((kind) => `${counts.get(kind).toLocaleString("en")} ${kind}`).join(", ");
+  const how = !pairing.pairs[k - 1] ? "less than half of the work matches by name or structure, so that only totals are compared." : `${listed} of the rows in view.${pairing.units ? ` Rows and slopes are of one ${pairing.unit}.` : ""}`;
+  const says = made("p", { class: "lead" }, made("b", {}, `${before.label} → ${after.label}`), ": " + how);
   // One unit and three digits for all times, so that before, after and their difference read alike.
   const longest = Math.max(...pairs.flatMap((p) => [p.x.seconds ?? 0, p.y.seconds ?? 0]), 0), step = longest > 0 ? Math.max(-3, Math.min(0, Math.floor(Math.log10(longest) / 3 + 1e-12))) : 0;
   const in_step = (value) => (value === null ? "–" : value === 0 ? "0" : digits3(value / 1000 ** step) === "0.000" ? si(value, "s") : `${digits3(value / 1000 ** step)} ${["ns", "µs", "ms", "s"][step + 3]}`);

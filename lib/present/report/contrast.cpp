@@ -130,10 +130,11 @@ Contrast contrast(const EstimateDocument& before, const EstimateDocument& after)
     return both(cell(a, unit), cell(b, unit));
   };
   if (is_timed) {
-    const bool is_measured = both_have([](const EstimateDocument&each) { return each.measured.has_value(); }),
-               is_predicted = both_have([](const EstimateDocument&each) {
-                 return each.roofline->predicted && each.roofline->predicted->seconds;
-               });
+    const bool is_measured = before.measured && after.measured;
+    const auto has_prediction = [](const EstimateDocument& each) {
+      return each.roofline->predicted && each.roofline->predicted->seconds;
+    };
+    const bool is_predicted = both_have(has_prediction);
     const TimeKind kind = is_measured ? TimeKind::Measured : is_predicted ? TimeKind::Predicted : TimeKind::Bound;
     static_cast<TimeChange&>(result) = time_change(kind, time_of(before, kind), time_of(after, kind));
     if (kind != TimeKind::Bound) {

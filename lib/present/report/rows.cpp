@@ -161,7 +161,11 @@ std::string placement_text(const EnginePlacement& placement) {
          " % of the calibration's rounds";
 }
 
-std::string share_cell(double share) { return share > 0 && share < 0.0005 ? "<0.1" : base::rounded(100 * share); }
+std::string share_cell(double share) {
+  constexpr double kLeast = 0.0005;
+  if (std::abs(share) < kLeast) return share > 0 ? "<0.1" : "0";  // also of differences that rounding makes negative
+  return base::rounded(100 * share);
+}
 std::string intensity_text(double value) {
   constexpr double kGrouped = 999.5, kMost = 1e6;  // rounded() writes larger numbers with an exponent
   return value >= kGrouped && value < kMost ? base::grouped(std::llround(value)) : base::rounded(value);

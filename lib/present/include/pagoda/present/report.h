@@ -68,8 +68,9 @@ std::string csv_report(const documents::EstimateDocument& estimate, const Report
 // Convention::Pagoda has the columns of its published tables.
 std::string sweep_report(Format format, const documents::EstimateDocument& estimate, const ReportOptions& options = {});
 
-// Compares two models: totals side by side, then the kernels that differ (nodes if there are no kernels). JSON and CSV
-// list all of them. Deltas are after − before. JSON is "pagoda.comparison/1".
+// Compares two models: the verdict, totals side by side, then the blocks that differ. JSON also lists all pairs of nodes
+// and kernels, CSV the pairs of kernels (of nodes if there are no kernels). Deltas are after − before. JSON is
+// "pagoda.comparison/1".
 std::string comparison_report(Format format, const documents::EstimateDocument& before,
                               const documents::EstimateDocument& after, const estimate::Comparison& comparison,
                               const ReportOptions& options = {});
