@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <set>
 
 #include "pagoda/base/error.h"
 #include "pagoda/core/call_names.h"
@@ -204,11 +206,11 @@ EstimateGroup group_part(const TrafficGroup& group, const Analysis& analysis, co
 }
 
 EstimateTraffic traffic_part(const Analysis& analysis, Traffic& traffic, const EstimateRequest& request,
-                             const Count& bytes, const Counter& count) {
+                             const Counter& count) {
   EstimateTraffic part{.model = traffic.model,
                        .bytes_read = count(traffic.bytes_read),
                        .bytes_written = count(traffic.bytes_written),
-                       .bytes = bytes,
+                       .bytes = count(traffic.bytes_read) + count(traffic.bytes_written),
                        .stayed = std::move(traffic.stayed)};
   part.groups.reserve(traffic.groups.size());
   for (const TrafficGroup& group : traffic.groups) part.groups.push_back(group_part(group, analysis, request, count));
@@ -220,7 +222,7 @@ void add_rates(EstimatePhase& phase, const EstimateDocument& estimate) {
   phase.is_timed = estimate.roofline.has_value();
   if (!phase.tokens || *phase.tokens <= 0) return;
   const double tokens = static_cast<double>(*phase.tokens);
-  if (const Count& bytes = estimate.totals.counts.bytes) phase.bytes_per_token = static_cast<double>(*bytes) / tokens;
+  if (const Count bytes = estimate.moved().bytes) phase.bytes_per_token = static_cast<double>(*bytes) / tokens;
   if (!phase.is_timed || estimate.roofline->totals.seconds <= 0) return;
   phase.tokens_per_second = tokens / estimate.roofline->totals.seconds;
   if (phase.sequence_tokens)
@@ -332,6 +334,31 @@ EstimateTraining training_part(const Training& training, const EstimateRequest& 
   return part;
 }
 
+namespace {
+
+// Sizes with close to the best rate; the smallest of them from which on all are.
+std::optional<EstimateBest> best_of(const EstimateSweep& sweep) {
+  constexpr double kNearBest = 0.97;
+  if (sweep.dims.size() != 1) return std::nullopt;
+  std::map<std::int64_t, double> rates;  // by size
+  std::set<Int> items;
+  for (const EstimatePoint& point : sweep.points) {
+    if (!point.items || !point.time || launched_seconds(*point.time) <= 0) continue;
+    if (sweep.device_bytes && point.memory_bytes && *point.memory_bytes > *sweep.device_bytes) continue;
+    rates[point.sizes[0]] = static_cast<double>(*point.items) / launched_seconds(*point.time);
+    items.insert(*point.items);
+  }
+  if (items.size() < 2) return std::nullopt;
+  const double best = std::ranges::max_element(rates, {}, [](const auto& each) { return each.second; })->second;
+  auto from = rates.end();
+  while (from != rates.begin() && std::prev(from)->second >= kNearBest * best) --from;
+  // Rates that fall again: the best size itself.
+  if (from == rates.end()) from = std::ranges::max_element(rates, {}, [](const auto& each) { return each.second; });
+  return EstimateBest{from->first, from->second / best};
+}
+
+}  // namespace
+
 EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols,
                          const std::vector<std::optional<EstimatePrediction>>& predictions) {
   EstimateSweep part;
@@ -366,11 +393,7 @@ void describe(const Model& model, const EstimateRequest& request, Findings& find
   estimate.precision = request.precision;
 
   const Counter count(analysis, estimate.sweep ? estimate.sweep->symbols : std::vector<std::string>());
-  OpCost cost = totals.cost;
-  if (findings.traffic) {
-    cost.bytes_read = findings.traffic->bytes_read;
-    cost.bytes_written = findings.traffic->bytes_written;
-  }
+  const OpCost& cost = totals.cost;
   EstimateTotals& sums = estimate.totals;
   sums.counts = counts_of(cost, totals.params, totals.param_bytes, request.count, count);
   sums.weight_bytes = count(totals.weight_bytes);
@@ -400,10 +423,17 @@ void describe(const Model& model, const EstimateRequest& request, Findings& find
       std::any_of(std::begin(sums_shown), std::end(sums_shown), is_free))
     estimate.symbolic = {.totals = formulas_of(cost, request.count),
                          .activation_peak_bytes = peak ? peak->factored() : std::string()};
-  if (findings.traffic) estimate.traffic = traffic_part(analysis, *findings.traffic, request, sums.counts.bytes, count);
+  if (findings.traffic) {
+    estimate.traffic = traffic_part(analysis, *findings.traffic, request, count);
+    if (estimate.symbolic)
+      estimate.traffic->bytes_formula = sum_formula(findings.traffic->bytes_read, findings.traffic->bytes_written);
+  }
   if (estimate.roofline && findings.group) estimate.roofline->parallel = parallel_part(model, request, *findings.group);
   if (estimate.phase) add_rates(*estimate.phase, estimate);
-  if (estimate.sweep && request.device) estimate.sweep->device_bytes = request.device->memory_bytes();
+  if (estimate.sweep && request.device) {
+    estimate.sweep->device_bytes = request.device->memory_bytes();
+    estimate.sweep->best = best_of(*estimate.sweep);
+  }
   mark_lower_bounds(estimate);
 
   if (request.device)

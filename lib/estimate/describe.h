@@ -43,10 +43,11 @@ struct GroupRun {
 
 struct Findings {
   Analysis analysis;
-  EstimateDocument estimate = {};                        // the parts that describe() does not make
-  std::optional<PagodaCounts> published = std::nullopt;  // for Convention::Pagoda: replaces flops, param_bytes, bytes
-  std::optional<Traffic> traffic = std::nullopt;         // replaces the bytes in the totals; empty: unfused
-  std::optional<GroupRun> group = std::nullopt;          // set for several devices: the roofline is then the group's
+  EstimateDocument estimate = {};                          // the parts that describe() does not make
+  std::optional<PagodaCounts> published = std::nullopt;    // for Convention::Pagoda: replaces flops, param_bytes, bytes
+  std::optional<Traffic> traffic = std::nullopt;           // empty: unfused
+  std::optional<RooflineTotals> fused = {}, unfused = {};  // on the device, whatever `traffic` is
+  std::optional<GroupRun> group = std::nullopt;            // set for several devices: the roofline is then the group's
   std::optional<Training> training = std::nullopt;
 };
 
@@ -66,10 +67,12 @@ struct Sized {
   std::optional<PhaseSizes> phase;
 };
 Sized sized(const Model& model, const EstimateRequest& request);
+// The same in the precision that holds, which it sets.
+Sized sized_as_run(const Model& model, EstimateRequest& request);
 
 // The items of a run: new tokens in a phase, else the batch size, if it is set.
 Count items_of(const EstimateRequest& request, const Sized& sized);
-// The requested traffic; empty: unfused.
+// The traffic that holds (traffic_model_of); empty: unfused.
 std::optional<Traffic> traffic_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
 // Size of the last-level cache, shared by the whole device. Throws Error if it is not known.
 std::int64_t cache_bytes(const DeviceSpec& device);
@@ -91,7 +94,14 @@ std::optional<EstimatePrediction> prediction_of(const Model& model, const Estima
 bool engine_runs(const EstimateRequest& request, Precision precision);
 // Why the engine does not predict the request's precisions or training; empty if it does.
 std::string engine_refusal(const EstimateRequest& request);
-EstimateRequest with_fused_traffic(EstimateRequest request);
+// The precision that holds where the request names none: that of the products of the measured run, else of the engine,
+// if the file multiplies plain float32; else empty. `analysis`: in the types of the file.
+std::optional<Precision> precision_of_run(const EstimateRequest& request, const Analysis& analysis);
+// The format of most products of a measured run, by its counters; empty: not known, or plain float32.
+std::optional<Precision> products_of(const Measured& measured);
+EstimateRequest with_traffic(EstimateRequest request, TrafficModel model);
+// The time of a run whose kernels are launched one by one.
+inline double launched_seconds(const RooflineTotals& time) { return time.eager_seconds.value_or(time.seconds); }
 // The lower bound on the time of a run on the request's device.
 RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
 // One device's part of a step and what it moves: the same on every kind of device, unless traffic stays in a cache.
@@ -115,9 +125,10 @@ EstimateParallel parallel_part(const Model& model, const EstimateRequest& reques
 // Sets whether the model fits the request's device and, if requested, which changes would lower the time bound.
 void add_fit_and_advice(const Model& model, const Model& file_model, const EstimateRequest& request,
                         Findings& findings);
-// Time bounds and predictions of the request's other devices, precisions and traffic; adds new warnings to `warnings`.
+// Time bounds and predictions of the request's other devices, precisions and traffic; adds new warnings to `analysis`,
+// that of the request.
 std::vector<EstimateVariant> variants_of(const Model& model, const Model& file_model, const EstimateRequest& request,
-                                         std::vector<Diagnostic>& warnings);
+                                         Analysis& analysis);
 // The model in a different phase, with its branch taken.
 Model model_in_phase(const Model& file_model, const PhaseOptions& phase);
 // Adds the energy of the run, and of each point of a sweep, if the device has energy constants. Returns a note on

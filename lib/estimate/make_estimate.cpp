@@ -104,7 +104,7 @@ EstimateRoofline roofline_of(const EstimateRequest& request, Roofline bound) {
   result.power_mode = request.device->power_mode;
   result.measured = request.device->measured;
   result.precision = request.precision;
-  result.traffic = request.traffic;
+  result.traffic = traffic_model_of(request);
   result.launch_overhead_seconds = request.device->launch_overhead_seconds.value;
   result.launch_is_assumed = request.device->launch_overhead_seconds.is_assumed();
   return result;
@@ -149,6 +149,17 @@ void add_times(const Model& model, const Model& file_model, const EstimateReques
   warn_of_device(*request.device, findings);
   bound.predicted = prediction_of(model, request, findings);
   if (request.decode_device) bound.handover = handover_of(model, file_model, request, analysis);
+}
+
+// Sets the totals of both traffic models: `held` of the one that holds, and of the other by `totals_of` its request.
+template <typename TotalsOf>
+void set_both_models(const EstimateRequest& request, const RooflineTotals& held, const TotalsOf& totals_of,
+                     Findings& findings) {
+  const auto totals = [&](TrafficModel moved) {
+    return moved == traffic_model_of(request) ? held : totals_of(with_traffic(request, moved));
+  };
+  findings.fused = totals(TrafficModel::Fused);
+  findings.unfused = totals(TrafficModel::Unfused);
 }
 
 std::vector<EstimateTraining::Row> rows_of_step(const Findings& findings, const Analysis& step,
@@ -253,6 +264,25 @@ BudgetResult without_time(const Budget& limit, const std::vector<std::string>& u
       .budget = limit, .value = {}, .causes = {cat("it depends on ", base::joined(unset), "; set them with `dims`")}};
 }
 
+// A bound on the time proves only that a limit is exceeded; a measured or a predicted time decides.
+void settle(const EstimateDocument& estimate, BudgetResult& result) {
+  if (!result.is_bound_within) return;
+  const auto decide = [&](double least, double most, const char* cause) {
+    const double limit = result.budget.limit_seconds;
+    result.causes = {cause};
+    result.is_bound_within = least <= limit && most > limit;
+    result.verdict = most <= limit ? Verdict::Fits : least > limit ? Verdict::Exceeds : Verdict::CannotTell;
+  };
+  const auto& predicted = estimate.roofline ? estimate.roofline->predicted : std::nullopt;
+  if (estimate.measured) {
+    result.value = estimate.measured->seconds;
+    decide(*result.value, *result.value, "as measured");
+  } else if (predicted && predicted->seconds && predicted->low && predicted->high) {
+    result.value = predicted->seconds;
+    decide(*predicted->low, *predicted->high, "as predicted, with its interval");
+  }
+}
+
 void spell_messages(std::string (*spell)(std::string_view), EstimateDocument& estimate) {
   for (Diagnostic& each : estimate.diagnostics) each.message = spell(each.message);
   for (EstimateAdvice& each : estimate.advice) each.change = spell(each.change);
@@ -272,8 +302,16 @@ std::int64_t cache_bytes(const DeviceSpec& device) {
               " shares is not known; give a device file that states it");
 }
 
+TrafficModel traffic_model_of(const EstimateRequest& request) {
+  if (request.traffic) return *request.traffic;
+  if (request.training || is_published(request.count)) return TrafficModel::Unfused;
+  const bool is_timed = request.device || !request.other_devices.empty();
+  const bool fuses = predicts(request) ? engine_of(request).fuses : is_timed;
+  return fuses ? TrafficModel::Fused : TrafficModel::Unfused;
+}
+
 std::optional<Traffic> traffic_of(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
-  switch (request.traffic) {
+  switch (traffic_model_of(request)) {
     case TrafficModel::Unfused:
       return std::nullopt;
     case TrafficModel::Fused:
@@ -314,14 +352,25 @@ Sized sized(const Model& model, const EstimateRequest& request) {
   return {in_phase(analysis, phase), std::move(phase)};
 }
 
-Analysis analysis_of(const Model& model, const EstimateRequest& request) { return sized(model, request).analysis; }
+Sized sized_as_run(const Model& model, EstimateRequest& request) {
+  Sized start = sized(model, request);
+  if (request.precision) return start;
+  request.precision = precision_of_run(request, start.analysis);
+  return request.precision ? sized(model, request) : std::move(start);
+}
 
-EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& request) {
-  if (const std::string problem = refusal(request); !problem.empty()) throw Error(problem);
+Analysis analysis_of(const Model& model, const EstimateRequest& asked) {
+  EstimateRequest request = asked;
+  return sized_as_run(model, request).analysis;
+}
+
+EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& asked) {
+  if (const std::string problem = refusal(asked); !problem.empty()) throw Error(problem);
+  EstimateRequest request = asked;
   // The published tool counts no branch.
   const std::optional<Model> taken = is_published(request.count) ? std::nullopt : with_branches_taken(file_model);
   const Model& model = taken ? *taken : file_model;
-  Sized start = sized(model, request);
+  Sized start = sized_as_run(model, request);
   const Count items = items_of(request, start);
   const std::vector<SweepAxis> axes = axes_of(request, start.phase);
   std::vector<std::string> swept;
@@ -330,9 +379,17 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& r
   std::vector<std::string> unset = unset_dims(model, start.analysis, swept);
   // Times, fits and all that follows from them need a device, and the size of the run.
   const bool is_timed = request.device && unset.empty();
-  std::optional<GroupRun> group;
-  if (request.parallel && is_timed) group = run_on_group(model, request, start, share_of_group(model, request, start));
-  Findings findings{.analysis = std::move(start.analysis), .group = std::move(group)};
+  Findings findings{.analysis = {}};
+  if (request.parallel && is_timed) {
+    GroupShare share = share_of_group(model, request, start);
+    findings.group = run_on_group(model, request, start, share);
+    const auto totals_of = [&](const EstimateRequest& other) {
+      share.moved = traffic_of(model, other, share.share.analysis);
+      return run_on_group(model, other, start, share).bound.totals;
+    };
+    set_both_models(request, findings.group->bound.totals, totals_of, findings);
+  }
+  findings.analysis = std::move(start.analysis);
   EstimateDocument& estimate = findings.estimate;
   Analysis& analysis = findings.analysis;
   estimate.unset = std::move(unset);
@@ -350,7 +407,13 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& r
   const RooflineOptions bound_options{.convention = request.count};
   if (is_timed && problem.empty()) {
     add_times(model, file_model, request, bound_options, findings);
-    estimate.roofline->items = items;
+    EstimateRoofline& bound = *estimate.roofline;
+    bound.items = items;
+    const auto totals_of = [&](const EstimateRequest& other) { return times_of(model, other, analysis); };
+    if (!findings.group) set_both_models(request, bound.totals, totals_of, findings);
+    bound.fused_seconds = findings.fused->seconds;
+    bound.unfused_seconds = findings.unfused->seconds;
+    bound.totals.floor_seconds = std::min(bound.totals.floor_seconds, *bound.fused_seconds);
   } else if (request.device && !is_timed) {
     estimate.roofline = roofline_of(request, unknown_bound());
     estimate.fit.emplace().device_bytes = request.device->memory_bytes();
@@ -365,12 +428,12 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& r
       request.training ? add_training(model, request, bound_options, Counter(analysis, swept), findings) : Analysis();
   const Analysis& rows = request.training ? step : analysis;
   if (is_timed && axes.empty()) add_fit_and_advice(model, file_model, request, findings);
-  if (estimate.unset.empty()) estimate.variants = variants_of(model, file_model, request, analysis.diagnostics);
+  if (estimate.unset.empty()) estimate.variants = variants_of(model, file_model, request, analysis);
   std::optional<Sweep> sweep;
   std::vector<std::optional<EstimatePrediction>> predictions;  // by point of the sweep
   if (!axes.empty()) {
     SweepOptions options{.count = request.count,
-                         .traffic = request.traffic,
+                         .traffic = traffic_model_of(request),
                          .l2_bytes = request.traffic == TrafficModel::Resident ? cache_bytes(*request.device) : 0,
                          .is_step = request.training.has_value(),
                          .items = start.phase ? std::optional(start.phase->tokens) : std::nullopt};
@@ -401,6 +464,9 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& r
                                                                               : without_time(limit, estimate.unset));
   if (sweep) estimate.sweep = sweep_part(std::move(*sweep), std::move(swept), predictions);
   describe(model, request, findings);
+  if (!estimate.unset.empty()) estimate.advice.clear();
+  if (estimate.budgets)
+    for (BudgetResult& each : *estimate.budgets) settle(estimate, each);
   if (request.spell != nullptr) spell_messages(request.spell, estimate);
   return std::move(estimate);
 }

@@ -95,7 +95,7 @@ EstimateHandover handover_of(const Model& model, const Model& file_model, const 
       .phase = PhaseOptions{.phase = Phase::Decode,
                             .tokens = 1,
                             .past = request.phase->past.value_or(0) + request.phase->tokens.value_or(1)},
-      .traffic = request.traffic,
+      .traffic = traffic_model_of(request),
       .device = request.decode_device,
       .precision = request.precision,
       .parallel = request.parallel,

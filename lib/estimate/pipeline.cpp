@@ -39,12 +39,12 @@ Pipeline sum_up(std::vector<PipelinePart> parts) {
   for (Count Pipeline::*sum : {&Pipeline::macs, &Pipeline::flops, &Pipeline::bytes, &Pipeline::params,
                                &Pipeline::weight_bytes, &Pipeline::in_turn_bytes})
     result.*sum = 0;
-  result.seconds = result.floor_seconds = result.predicted_seconds = 0;
+  result.seconds = result.floor_seconds = result.fused_seconds = result.unfused_seconds = result.predicted_seconds = 0;
   Count most_activations = 0;
   bool is_sized = true;
   for (const PipelinePart& part : parts) {
     const EstimateDocument& estimate = part.estimate;
-    const EstimateCounts& counts = estimate.totals.counts;
+    const EstimateCounts counts = estimate.moved();
     const auto runs = static_cast<double>(part.runs);
     add(result.macs, times(counts.macs, part.runs));
     add(result.flops, times(counts.flops, part.runs));
@@ -54,8 +54,13 @@ Pipeline sum_up(std::vector<PipelinePart> parts) {
     const auto& roofline = estimate.roofline;
     using Seconds = std::optional<double>;
     const bool is_timed = roofline && estimate.unset.empty();
-    add(result.seconds, is_timed ? Seconds(roofline->totals.seconds * runs) : Seconds());
-    add(result.floor_seconds, is_timed ? Seconds(roofline->totals.floor_seconds * runs) : Seconds());
+    const auto of_runs = [&](const Seconds& seconds) {
+      return is_timed && seconds ? Seconds(*seconds * runs) : Seconds();
+    };
+    add(result.seconds, of_runs(roofline ? Seconds(roofline->totals.seconds) : Seconds()));
+    add(result.floor_seconds, of_runs(roofline ? Seconds(roofline->totals.floor_seconds) : Seconds()));
+    add(result.fused_seconds, of_runs(roofline ? roofline->fused_seconds : Seconds()));
+    add(result.unfused_seconds, of_runs(roofline ? roofline->unfused_seconds : Seconds()));
     add(result.predicted_seconds,
         roofline && roofline->predicted ? Seconds(*roofline->predicted->seconds * runs) : Seconds());
     keep_larger(most_activations, estimate.totals.activation_peak_bytes);

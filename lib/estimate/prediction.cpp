@@ -26,6 +26,12 @@ std::optional<Precision> products_of(const Engine& engine, const DeviceSpec& dev
   return found == engine.products.end() ? engine.products.back() : *found;
 }
 
+// Whether it multiplies plain float32, which engines may run in a narrower format.
+bool is_wide(const Analysis& analysis) {
+  return multiplies(analysis, {ElementType::Float32, ElementType::Float64}) &&
+         !holds(analysis, {ElementType::Int8, ElementType::Uint8, ElementType::Float8e4m3fn, ElementType::Float8e5m2});
+}
+
 // Explains a prediction below its bound, and names fields of the request that bound the same work; else empty.
 std::string shorter_than_bound(double seconds, const Model& model, const EstimateRequest& request,
                                const Findings& findings) {
@@ -34,15 +40,13 @@ std::string shorter_than_bound(double seconds, const Model& model, const Estimat
   const Engine& engine = engine_of(request);
   const std::optional<Precision> products = products_of(engine, *request.device);
   std::vector<std::string> optimizations, fields;
-  const bool is_wide = multiplies(findings.analysis, {ElementType::Float32, ElementType::Float64}) &&
-                       !holds(findings.analysis, {ElementType::Int8, ElementType::Uint8, ElementType::Float8e4m3fn,
-                                                  ElementType::Float8e5m2});
-  if (products && !request.precision && is_wide) {
+  if (products && !request.precision && is_wide(findings.analysis)) {
     optimizations.push_back(cat("runs products in ", to_string(*products)));
     fields.push_back(base::field("precision", option_name(*products)));
   }
-  if (engine.fuses && request.traffic == TrafficModel::Unfused &&
-      (findings.group || times_of(model, with_fused_traffic(request), findings.analysis).seconds < bound)) {
+  if (engine.fuses && traffic_model_of(request) == TrafficModel::Unfused &&
+      (findings.group ||
+       times_of(model, with_traffic(request, TrafficModel::Fused), findings.analysis).seconds < bound)) {
     optimizations.emplace_back("fuses kernels");
     fields.emplace_back("`traffic=fused`");
   }
@@ -122,7 +126,7 @@ std::optional<EstimatePrediction> prediction_of(const Model& model, const Estima
                     [&](std::optional<Precision> precision) {
                       EstimateRequest other = request;
                       other.precision = precision;
-                      return analysis_of(model, other);
+                      return sized(model, other).analysis;
                     },
                 .is_rewritten = is_rewritten};
   if (const auto& group = findings.group) {
@@ -138,6 +142,12 @@ std::optional<EstimatePrediction> prediction_of(const Model& model, const Estima
   if (!text.empty()) warn(findings.analysis, text);
   return EstimatePrediction{std::move(time), request.engine->engine,
                             cat(request.engine->id, ": ", request.engine->regime)};
+}
+
+std::optional<Precision> precision_of_run(const EstimateRequest& request, const Analysis& analysis) {
+  if (request.precision || !request.device || !is_wide(analysis)) return request.precision;
+  if (request.measured) return products_of(*request.measured);
+  return predicts(request) ? products_of(engine_of(request), *request.device) : std::nullopt;
 }
 
 bool engine_runs(const EstimateRequest& request, Precision precision) {

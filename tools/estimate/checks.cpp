@@ -20,7 +20,7 @@ bool has(const Arguments& arguments) {
   else
     return bool{value != 0};
 }
-bool has_traffic(const Arguments& arguments) { return arguments.traffic != "unfused"; }
+bool has_traffic(const Arguments& arguments) { return !arguments.traffic.empty(); }
 bool has_axes(const Arguments& arguments) { return !sweep_axes(arguments).empty(); }
 bool has_several_devices(const Arguments& arguments) { return device_names(arguments).size() > 1; }
 bool is_drawn(const Arguments& arguments) { return is_chart(format_of(arguments)); }
@@ -57,7 +57,7 @@ constexpr Request kRequests[] = {
     {"--tensor-parallel and its like",                       has_groups},
     {"--top",                                                has<&Arguments::top>},
     {"--traffic",                                            has_traffic},
-    {"--traffic with --by type",                             [](const Arguments& a) { return has_traffic(a) && a.by == "type"; }},
+    {"--traffic with --by type",                             [](const Arguments& a) { return has_traffic(a) && a.traffic != "unfused" && a.by == "type"; }},
     {"--training",                                           has<&Arguments::training>},
     {"--training --by type",                                 [](const Arguments& a) { return a.training && a.by == "type"; }},
     {"--what-if",                                            has<&Arguments::what_if>},
@@ -171,13 +171,11 @@ void check(const Arguments& arguments) {
     if (format_of(arguments) != "json")
       refuse(arguments, "--decode-device", {"--by", "--top", "a chart", "--format csv; take json"});
   }
-  needs(arguments.by == "group", "--by group", "--traffic fused or resident", has_traffic(arguments));
   if (arguments.training && (!arguments.compare.empty() || !arguments.profile_structure.empty()))
     throw UsageError("--training does not go with --compare or --profile-structure");
   present::PlotOptions picture;
   set_picture(arguments.picture, format_of(arguments), picture);
   if (is_drawn(arguments)) {
-    needs(true, "a chart", "--device, whose roofs it draws", has_device);
     if (!arguments.profile_structure.empty())
       throw UsageError("a chart shows one model; it does not go with --profile-structure");
     if (!arguments.by.empty() || arguments.top > 0 || arguments.count == "pagoda")

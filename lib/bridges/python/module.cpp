@@ -125,7 +125,9 @@ EstimateRequest request_of(const Asked& asked) {
                      .past = asked.past.value_or(0)};
   }
   request.count = chosen("count", asked.count, convention(asked.count), base::joined(convention_names()));
-  request.traffic = chosen("traffic", asked.traffic, traffic_model(asked.traffic), base::joined(traffic_model_names()));
+  if (!asked.traffic.empty())
+    request.traffic =
+        chosen("traffic", asked.traffic, traffic_model(asked.traffic), base::joined(traffic_model_names()));
   if (!asked.device.empty()) request.device = documents::find_device(asked.device);
   if (!asked.precision.empty())
     request.precision = chosen("precision", asked.precision, pagoda::precision(asked.precision), precision_names());

@@ -219,6 +219,9 @@ BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const 
   result.value = found.value();
   if (found.exceeds(budget)) {
     result.verdict = Verdict::Exceeds;
+  } else if (result.causes.empty() && is_time) {
+    result.is_bound_within = true;
+    result.causes.emplace_back("a lower bound on the time proves only that a limit is exceeded");
   } else if (result.causes.empty()) {
     result.verdict = Verdict::Fits;
   }

@@ -262,7 +262,7 @@ std::string split_text(const ParallelOptions& devices) {
 // `part` in percent of the same count of the model.
 template <auto M>
 Cell percent_of_total(const Row& row) {
-  const Count &part = row.counts->*M, &total = row.estimate->totals.counts.*M;
+  const Count &part = row.counts->*M, total = (row.kernel ? row.estimate->moved() : row.estimate->totals.counts).*M;
   if (!part || !total || *total == 0) return {};
   return 100.0 * static_cast<double>(*part) / static_cast<double>(*total);
 }

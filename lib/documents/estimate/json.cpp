@@ -211,6 +211,7 @@ void traffic(A& a, typename A::template Ref<EstimateTraffic> x) {
   a("bytes_read", x.bytes_read);
   a("bytes_written", x.bytes_written);
   a("bytes", x.bytes);
+  a.maybe("bytes_formula", x.bytes_formula);
   std::size_t index = 0;
   const auto columns = columns_of(RowKind::Kernel, View::Json);
   a.list("groups", x.groups, [&](A& inner, auto& kernel) {
@@ -265,6 +266,15 @@ void parallel(A& a, typename A::template Ref<EstimateParallel> x) {
   });
 }
 
+// "eager_seconds" is the former name of "launched_seconds", and stays beside it.
+template <typename A>
+void launched(A& a, typename A::template Ref<RooflineTotals> x) {
+  if constexpr (A::kReads) {
+    if (!a.has("launched_seconds")) return;
+  }
+  a("launched_seconds", x.eager_seconds);
+}
+
 template <typename A>
 void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
   a("device", x.device);
@@ -274,6 +284,9 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
   a("precision", x.precision);
   a("traffic", x.traffic);
   row(a, columns_of(RowKind::Run, View::Json), {.run = &x.totals});
+  launched(a, x.totals);
+  a("fused_seconds", x.fused_seconds);
+  a("unfused_seconds", x.unfused_seconds);
   a("unknown_nodes", x.totals.unknown_rows);
   a("at_least", x.totals.at_least);
   a("items", x.items);
@@ -354,6 +367,7 @@ void training(A& a, typename A::template Ref<EstimateTraining> x) {
   if (x.time) {
     a("seconds", x.time->seconds);
     a("eager_seconds", x.time->eager_seconds);
+    launched(a, *x.time);
     a("floor_seconds", x.time->floor_seconds);
   }
   a.object("memory", Layout::Block, [&](A& inner) {
@@ -399,6 +413,10 @@ void sweep_of(A& a, typename A::template Ref<EstimateSweep> x, const std::vector
     inner("size", ridge.size);
     inner("at_start", ridge.at_start);
   });
+  part(a, "best", Layout::Line, x.best, [&](A& inner, auto& best) {
+    inner(x.dims.empty() ? "size" : x.dims[0].c_str(), best.size);
+    inner("share", best.share);
+  });
   a.list("points", x.points, [&](A& inner, auto& point) {
     if constexpr (A::kReads) {
       point.sizes.resize(x.dims.size());
@@ -409,6 +427,7 @@ void sweep_of(A& a, typename A::template Ref<EstimateSweep> x, const std::vector
     }
     for (std::size_t i = 0; i < x.dims.size(); ++i) inner(x.dims[i].c_str(), point.sizes[i]);
     row(inner, columns, {.counts = &point.counts, .run = point.time ? &*point.time : nullptr, .point = &point});
+    if (point.time) launched(inner, *point.time);
   });
 }
 
@@ -446,12 +465,15 @@ void document(A& a, Doc& x, const Rows& rows) {
     inner("longest", run.longest);
     inner("joules", run.joules);
     inner("bound_share", run.bound_share);
+    inner.maybe("precision", run.precision);
   });
   a.maybe_list("advice", x.advice, [](A& inner, auto& each) {
+    inner("kind", each.kind);
     inner("change", each.change);
     inner.maybe("traffic", each.traffic);
     inner.maybe("precision", each.precision);
     inner.maybe("batch", each.batch);
+    inner.maybe("devices", each.devices);
     inner("seconds", each.seconds);
     inner("gain", each.gain);
   });

@@ -83,6 +83,20 @@ Name EstimateNode::shown_name() const {
   return outputs.empty() || outputs.front().name.empty() ? Name("#" + std::to_string(index)) : outputs.front().name;
 }
 
+EstimateCounts EstimateDocument::moved() const {
+  EstimateCounts counts = totals.counts;
+  if (traffic) {
+    counts.bytes_read = traffic->bytes_read;
+    counts.bytes_written = traffic->bytes_written;
+    counts.bytes = traffic->bytes;
+  }
+  return counts;
+}
+
+std::optional<double> EstimateDocument::moved_intensity() const {
+  return totals.intensity ? moved().intensity() : std::nullopt;
+}
+
 const RowBound* EstimateDocument::bound_of(const EstimateNode& node) const {
   return roofline ? with_index(roofline->rows, &RowBound::row, node.index) : nullptr;
 }

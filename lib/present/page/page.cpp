@@ -143,8 +143,7 @@ std::string command_of(const ChartEstimate& estimate, const Chart& chart) {
                                         {"--expert-parallel", devices.expert}})
       if (count > 1) add(option, std::to_string(count));
   }
-  if (document.traffic && document.traffic->model != TrafficModel::Unfused)
-    add("--traffic", to_string(document.traffic->model));
+  if (!document.training && document.roofline) add("--traffic", to_string(document.roofline->traffic));
   add("-o", "page.html");
   return base::joined(words, " ", quoted);
 }

@@ -88,13 +88,14 @@ Line memory_line(const EstimateDocument& estimate) {
 
 Line traffic_line(const Data& data) {
   const EstimateTotals& totals = data.estimate.totals;
+  const std::optional<double> intensity = data.estimate.moved_intensity();
   constexpr base::EnumNames<TrafficModel::Resident> kMeanings(
       "every node reads its inputs and writes its outputs", "fused: what stays within a kernel moves nothing",
       "fused, and tensors stay in the cache of the device while they fit");
   return {
-      "traffic", bytes(totals.counts.bytes.at_least(totals.partial)),
+      "traffic", bytes(data.estimate.moved().bytes.at_least(totals.partial)),
       dotted({of_forward(data.estimate),
-              totals.intensity ? cat(intensity_text(*totals.intensity), " ", operation(data.estimate.count), "/B") : "",
+              intensity ? cat(intensity_text(*intensity), " ", operation(data.estimate.count), "/B") : "",
               std::string(kMeanings[data.traffic()])})};
 }
 

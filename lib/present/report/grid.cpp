@@ -56,7 +56,7 @@ void add_throughput(base::Grid& grid, const EstimateDocument& estimate) {
     const Int tokens = *phase->tokens;
     grid.rows.push_back({"tokens/s", "", "≤ " + base::si_rate(static_cast<double>(tokens) / seconds, ""),
                          std::string(to_string(phase->phase)) + " of " + counted(tokens, "new token") + " a run"});
-    if (const Count& bytes = estimate.totals.counts.bytes; bytes && tokens > 0)
+    if (const Count bytes = estimate.moved().bytes; bytes && tokens > 0)
       grid.rows.push_back({"bytes/token", "", base::si(*bytes / tokens, "B"),
                            "of which the cache grows by " + cell(phase->cache_bytes_per_token, "B") + " a position"});
     return;
@@ -144,7 +144,8 @@ base::Grid totals_grid(const Data& data) {
     const Count shown = value.at_least(is_sum && totals.partial);
     grid.rows.push_back({std::move(what), exact_cell(shown), shown ? cell(shown, unit) : "", std::move(note)});
   };
-  const EstimateCounts& counters = totals.counts;
+  const EstimateCounts counters = data.estimate.moved();
+  const std::optional<double> intensity = data.estimate.moved_intensity();
   add("MACs", counters.macs, "", "");
   if (!data.published()) {
     add("arith", counters.arith, "", "of which comparisons " + cell(counters.comparisons));
@@ -160,8 +161,8 @@ base::Grid totals_grid(const Data& data) {
   }
   add("bytes", counters.bytes, "B", "", !data.published());
   grid.rows.push_back({operation(data.estimate.count) + "/B",
-                       totals.intensity ? intensity_text(*totals.intensity) : std::string(kUnknown), "",
-                       totals.intensity || !totals.partial ? "" : "unknown while nodes are not modelled"});
+                       intensity ? intensity_text(*intensity) : std::string(kUnknown), "",
+                       intensity || !totals.partial ? "" : "unknown while nodes are not modelled"});
   add("activation peak", totals.activation_peak_bytes, "B", "", false);
   const std::size_t nodes = data.estimate.nodes.size();
   const std::string unmodelled = unmodelled_text(data.estimate);

@@ -38,7 +38,7 @@ struct PipelineNumber {
 
 template <auto Member>
 Cell counted(const EstimateDocument& estimate) {
-  return cell_of(estimate.totals.counts.*Member);
+  return cell_of(estimate.moved().*Member);
 }
 template <auto Member>
 Cell whole(const Pipeline& pipeline) {

@@ -271,7 +271,7 @@ def analyze(
     past: int | None = None,
     tokens: int | None = None,
     count: str = "flops",
-    traffic: str = "unfused",
+    traffic: str | None = None,
     device: str | os.PathLike[str] = "",
     precision: str = "",
     predict: bool = False,
@@ -302,7 +302,8 @@ def analyze(
     inputs      whole shapes of inputs, or values of boolean ones: {"image": (1, 3, 224, 224), "use_cache": True}
     phase       "prefill" or "decode" of a language model, with `past` tokens in the cache and `tokens` new ones
     count       what FLOPs are: "flops", "macs", "contraction", "hardware", "pagoda"
-    traffic     what bytes are: "unfused", "fused", "resident"
+    traffic     of times and kernels: "unfused", "fused", "resident"; by default what the engine does, else fused with a
+                device
     device      the name of a built-in device ("h200"; see pagoda.devices()) or a file: adds time bounds and fit
     precision   of all floats: "fp32", "tf32", "bf16", "fp16", "fp8", "int8" …
     predict     adds the time to expect under `engine` ("pytorch-amp", "tensorrt", "llm-serving", "onnxruntime-cpu",
@@ -330,7 +331,7 @@ def analyze(
         _core.analyze(
             loaded._core, batch=batch, dims=dict(dims or {}), assume=dict(assume or {}),
             custom_ops=[os.fspath(path) for path in custom_ops], inputs=shapes, phase=phase,
-            past=past, tokens=tokens, count=count, traffic=traffic, device=device, precision=precision,
+            past=past, tokens=tokens, count=count, traffic=traffic or "", device=device, precision=precision,
             predict=predict, engine=engine, calibration=calibration, tensor_parallel=tensor_parallel, pipeline_parallel=pipeline_parallel,
             expert_parallel=expert_parallel, memory=memory, in_place=in_place, training=training,
             optimizer=optimizer, recompute=recompute, frozen=list(frozen), sweep=axes,

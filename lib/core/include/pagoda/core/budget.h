@@ -62,9 +62,12 @@ struct BudgetResult {
   // With free dims at 1; for a sweep, the largest value. A lower bound where nodes are not modelled.
   std::optional<double> value;
   std::vector<std::string> causes;  // why it is undecided; for a sweep also where the largest value occurs
+  // Undecided only because the value is a lower bound on the time, and that bound is within the limit: a lower bound
+  // proves no more than that a limit is exceeded.
+  bool is_bound_within = false;
 };
 
-// A count that is only a lower bound exceeds a limit as soon as its known part does, and never fits.
+// A count that is only a lower bound, as every time is, exceeds a limit as soon as its known part does, and never fits.
 BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const BudgetOptions& options);
 
 }  // namespace pagoda::inline core

@@ -232,6 +232,7 @@ struct EstimateGroup {
 struct EstimateTraffic {
   TrafficModel model = TrafficModel::Fused;
   Count bytes_read, bytes_written, bytes;
+  std::string bytes_formula = {};  // set where EstimateDocument::symbolic is
   std::vector<EstimateGroup> groups = {};
   std::vector<ResidentTensor> stayed;
 };
@@ -505,7 +506,7 @@ struct EstimateDocument {
   std::optional<EstimateRoofline> roofline;
   std::optional<EstimateFit> fit;
   std::optional<EstimateMeasured> measured;
-  std::vector<EstimateAdvice> advice;  // largest gain first
+  std::vector<EstimateAdvice> advice;  // what makes the run fit, then the largest gain first
   std::vector<EstimateVariant> variants;
   std::optional<EstimateTraining> training;
   std::optional<EstimateSweep> sweep;
@@ -513,6 +514,10 @@ struct EstimateDocument {
   std::vector<Diagnostic> diagnostics;
   std::vector<std::string> unknown;  // members that this version does not know, each listed once: "nodes.colour"
 
+  // The totals with the bytes of `traffic`, which times hold; without it those of `totals`, which are always unfused.
+  EstimateCounts moved() const;
+  // FLOPs per byte moved; empty if counts are only lower bounds.
+  std::optional<double> moved_intensity() const;
   // The bound of a node on the device; null without a device.
   const RowBound* bound_of(const EstimateNode& node) const;
   // The bound of a kernel of EstimateDocument::traffic; null without a device.
