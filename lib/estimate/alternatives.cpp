@@ -608,7 +608,7 @@ std::vector<EstimateVariant> variants_of(const Model& model, const Model& file_m
   std::vector<TrafficModel> traffics = or_else(request.other_traffic, traffic_model_of(request));
   // What precisions are worth depends on what an engine fuses. One that is named, training and a request have it fixed.
   const bool is_open = request.other_traffic.empty() && !request.traffic && !predicts(request) && !request.training;
-  if (is_open && !request.other_precisions.empty()) traffics = {TrafficModel::Fused, TrafficModel::Unfused};
+  if (is_open && !request.other_precisions.empty()) traffics = {TrafficModel::Unfused, TrafficModel::Fused};
   const auto precision_on = [&](const DeviceSpec& device, const std::optional<Precision>& asked) {
     if (asked) return asked;
     EstimateRequest at = request;

@@ -32,33 +32,25 @@ bool is_wide(const Analysis& analysis) {
          !holds(analysis, {ElementType::Int8, ElementType::Uint8, ElementType::Float8e4m3fn, ElementType::Float8e5m2});
 }
 
-// Explains a prediction below its bound, and names fields of the request that bound the same work; else empty.
+// Explains a prediction below its bound, and names the field of the request that bounds the same work; else empty.
 std::string shorter_than_bound(double seconds, const Model& model, const EstimateRequest& request,
                                const Findings& findings) {
   const double bound = findings.estimate.roofline->totals.seconds;
   if (seconds >= bound) return {};
   const Engine& engine = engine_of(request);
-  const std::optional<Precision> products = products_of(engine, *request.device);
-  std::vector<std::string> optimizations, fields;
-  if (products && !request.precision && is_wide(findings.analysis)) {
-    optimizations.push_back(cat("runs products in ", to_string(*products)));
-    fields.push_back(base::field("precision", option_name(*products)));
-  }
-  if (engine.fuses && traffic_model_of(request) == TrafficModel::Unfused &&
+  const bool is_unfused =
+      engine.fuses && traffic_model_of(request) == TrafficModel::Unfused &&
       (findings.group ||
-       times_of(model, with_traffic(request, TrafficModel::Fused), findings.analysis).seconds < bound)) {
-    optimizations.emplace_back("fuses kernels");
-    fields.emplace_back("`traffic=fused`");
-  }
+       times_of(model, with_traffic(request, TrafficModel::Fused), findings.analysis).seconds < bound);
+  std::vector<std::string> optimizations;
+  if (is_unfused) optimizations.emplace_back("fuses kernels");
   if (!engine.others.empty()) optimizations.emplace_back(engine.others);
   const std::string_view text = "prediction: it is shorter than the bound";
   if (optimizations.empty())
     return cat(text, " of the same work, which no run can be: the calibration does not cover this model on ",
                request.device->id);
-  const std::string because = cat(text, ", because ", engine.id, " ", base::joined(optimizations));
-  if (fields.empty()) return because;
-  return cat(because, "; ", base::joined(fields, " "), fields.size() == 1 ? " gives" : " give",
-             " a bound of the same work");
+  return cat(text, ", because ", engine.id, " ", base::joined(optimizations),
+             is_unfused ? "; `traffic=fused` gives a bound of the same work" : "");
 }
 
 // The engine of an id; an empty id means the default engine.

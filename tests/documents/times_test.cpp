@@ -279,7 +279,7 @@ TEST_CASE("what-if rows are of both models unless something says which holds") {
   EstimateRequest request{
       .sizes = {.dims = {{"n", 64}}}, .device = find_device("h200"), .other_precisions = {Precision::Float16}};
   CHECK(make_estimate(model, request).variants.size() == 2);
-  CHECK(make_estimate(model, request).variants.front().traffic == TrafficModel::Fused);
+  CHECK(make_estimate(model, request).variants.back().traffic == TrafficModel::Fused);
   request.traffic = TrafficModel::Unfused;
   CHECK(make_estimate(model, request).variants.size() == 1);
   request = predicted_by("tensorrt",
