@@ -19,7 +19,7 @@ namespace {
 
 using namespace documents;
 
-Model skeleton(const std::string& name) { return load_model(test::source_path("models/skeletons/" + name + ".onnx")); }
+Model bundled(const std::string& name) { return load_model(test::source_path("models/skeletons/" + name + ".onnx")); }
 
 EstimateRequest predicted_by(const char* engine, EstimateRequest request) {
   set_prediction(engine, "", request);
@@ -106,7 +106,7 @@ TEST_CASE("no time is below the floor, and fusing never takes longer") {
   for (const char* name :
        {"resnet50", "resnet50_qdq_int8", "bert_base", "bert_base_fused_dynamic_int8", "swin_t", "lstm", "gpt2_past",
         "llama_genai_int4_qdq", "unet", "alexnet_qdq_fp8", "mobilenet_v3_large"}) {
-    const Model model = skeleton(name);
+    const Model model = bundled(name);
     for (const std::optional<Precision>& precision :
          {std::optional<Precision>(), std::optional(Precision::Tf32), std::optional(Precision::Float16),
           std::optional(Precision::Float8), std::optional(Precision::Int8), std::optional(Precision::Int4)})
@@ -175,7 +175,7 @@ TEST_CASE("a measured run is held against the precision of its products, and bri
 
 TEST_CASE("where launches exceed the work, the first advice is to capture them, and gains include them") {
   const EstimateDocument estimate = make_estimate(
-      skeleton("swin_t"), {.device = find_device("h200"), .precision = Precision::Float16, .advice = true});
+      bundled("swin_t"), {.device = find_device("h200"), .precision = Precision::Float16, .advice = true});
   const RooflineTotals& time = estimate.roofline->totals;
   REQUIRE(estimate.advice.size() >= 2);
   const EstimateAdvice& first = estimate.advice.front();
@@ -190,13 +190,13 @@ TEST_CASE("where launches exceed the work, the first advice is to capture them, 
     CHECK(each.gain > 10);
   }
   const EstimateDocument busy =
-      make_estimate(skeleton("swin_t"), {.sizes = {.batch = 256}, .device = find_device("h200"), .advice = true});
+      make_estimate(bundled("swin_t"), {.sizes = {.batch = 256}, .device = find_device("h200"), .advice = true});
   for (const EstimateAdvice& each : busy.advice) CHECK(each.kind != AdviceKind::Launch);
 }
 
 TEST_CASE("a run that does not fit is told first what makes it fit") {
   const EstimateDocument estimate =
-      make_estimate(skeleton("mistral_7b"), {.sizes = {.batch = 1, .dims = {{"sequence", 16}}},
+      make_estimate(bundled("mistral_7b"), {.sizes = {.batch = 1, .dims = {{"sequence", 16}}},
                                              .device = find_device("rtx-4090"),
                                              .precision = Precision::Float32,
                                              .advice = true});
@@ -205,7 +205,7 @@ TEST_CASE("a run that does not fit is told first what makes it fit") {
   for (const EstimateAdvice& each : estimate.advice) CHECK(each.kind == AdviceKind::Fit);
   REQUIRE(estimate.advice.front().precision);
   const EstimateDocument after =
-      make_estimate(skeleton("mistral_7b"), {.sizes = {.batch = 1, .dims = {{"sequence", 16}}},
+      make_estimate(bundled("mistral_7b"), {.sizes = {.batch = 1, .dims = {{"sequence", 16}}},
                                              .device = find_device("rtx-4090"),
                                              .precision = estimate.advice.front().precision});
   CHECK(after.fit->fits == true);
@@ -214,7 +214,7 @@ TEST_CASE("a run that does not fit is told first what makes it fit") {
 TEST_CASE("a smaller batch and more devices are advised if they fit") {
   EstimateRequest request{.sizes = {.batch = 200'000}, .device = find_device("h200"), .precision = Precision::Int8};
   request.advice = true;
-  const EstimateDocument estimate = make_estimate(skeleton("resnet50_dynamic"), request);
+  const EstimateDocument estimate = make_estimate(bundled("resnet50_dynamic"), request);
   REQUIRE(estimate.fit->fits == false);
   REQUIRE_FALSE(estimate.advice.empty());
   const auto smaller = std::ranges::find_if(estimate.advice, [](const auto& each) { return each.batch.has_value(); });
@@ -224,7 +224,7 @@ TEST_CASE("a smaller batch and more devices are advised if they fit") {
 
 TEST_CASE("advice, both bounds and the best size read back as they were written") {
   EstimateRequest request{.device = find_device("h200"), .advice = true};
-  const EstimateDocument estimate = make_estimate(skeleton("swin_t"), request);
+  const EstimateDocument estimate = make_estimate(bundled("swin_t"), request);
   const std::string text = write_estimate(estimate);
   const EstimateDocument read = parse_estimate(text, "e.json");
   CHECK(read.unknown.empty());
@@ -242,7 +242,7 @@ TEST_CASE("advice, both bounds and the best size read back as they were written"
 
 TEST_CASE("a sweep says from which size on more does not pay") {
   const EstimateDocument estimate = make_estimate(
-      skeleton("resnet50_dynamic"),
+      bundled("resnet50_dynamic"),
       {.device = find_device("h200"), .precision = Precision::Float16, .sweep = {parse_axis("batch=1,2,4..1024")}});
   REQUIRE(estimate.sweep->best);
   const EstimateBest& best = *estimate.sweep->best;

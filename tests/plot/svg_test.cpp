@@ -238,13 +238,15 @@ TEST_CASE("a light row far from all others does not stretch the frame: it is an 
   REQUIRE(mark != std::string::npos);
   CHECK(svg.substr(mark, 40).find("fill=\"none\"") != std::string::npos);
   // A heavy one does.
-  Chart heavy = make_chart(with_nodes({{1e10, 1e7}, {1e8, 1e7}, {1e4, 1e9}}), {});
+  const present::PlotInput with_heavy = with_nodes({{1e10, 1e7}, {1e8, 1e7}, {1e4, 1e9}});
+  Chart heavy = make_chart(with_heavy, {});
   fit_frame(heavy);
   CHECK(heavy.frame.x0 < 1e-5);
 }
 
 TEST_CASE("rows without FLOPs stand on a rail, as high as their share of the time, and never in the plot") {
-  Chart chart = make_chart(with_nodes({{0, 6e7}, {0, 2e7}, {1e6, 8e7}}), {});
+  const present::PlotInput input = with_nodes({{0, 6e7}, {0, 2e7}, {1e6, 8e7}});
+  Chart chart = make_chart(input, {});
   fit_frame(chart);
   const Layout layout = make_layout(chart, 0);
   REQUIRE(layout.rail.size() == 2);

@@ -57,12 +57,6 @@ std::string beside(double seconds, const std::string& first) {
   return text;
 }
 
-std::string graph_text(const Bounds& bounds) {
-  return said(sentence("graph"), {{"graph", graph_name(bounds.device)},
-                                  {"from", base::si_seconds(*bounds.launched)},
-                                  {"to", base::si_seconds(bounds.seconds)}});
-}
-
 // Traffic takes longer than arithmetic there. A launch is no part of a bound, so that it limits none.
 bool is_memory_bound(const RowBound& kernel) {
   return kernel.bound == Bound::Memory ||
