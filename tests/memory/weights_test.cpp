@@ -96,13 +96,13 @@ TEST_CASE("a budget of memory counts what folding makes") {
       test::graph("x:f32[512,512], w:f32[1]=const, s:i64[2]=[512,512] -> m = Expand(w, s); y = Add(x, m)");
   estimate::EstimateRequest request;
   request.budgets = {parse_budget(BudgetKind::Memory, "2.5MB")};  // the mask alone is 1.05 MB, activations 2.10 MB
-  CHECK(estimate::make_estimate(model, request).budgets->front().verdict == Verdict::Exceeds);
+  CHECK(make_estimate(model, request).budgets->front().verdict == Verdict::Exceeds);
 }
 
 TEST_CASE("tensors without a size leave a lower bound, and are named") {
   const Model model = test::graph(
       "x:f32[8,4], i:i64[8] -> s = ai.onnx.ml.LabelEncoder(i) {classes_strings=['a','b']}; y = Relu(x) => y, s");
-  const documents::EstimateDocument estimate = estimate::make_estimate(model, {});
+  const documents::EstimateDocument estimate = estimate::make_estimate(model);
   CHECK(estimate.totals.activation_peak_bytes.is_at_least());
   CHECK(*estimate.totals.activation_peak_bytes >= 2 * 8 * 4 * 4);
   REQUIRE_FALSE(estimate.diagnostics.empty());
@@ -123,7 +123,7 @@ TEST_CASE("a peak with more alternatives than its formula holds is a number all 
   const Model model = test::graph(inputs + " -> " + nodes);
   const Analysis analysis = analyze(model);
   REQUIRE_FALSE(analysis.totals.activation_peak_bytes);
-  const documents::EstimateDocument estimate = estimate::make_estimate(model, {});
+  const documents::EstimateDocument estimate = estimate::make_estimate(model);
   CHECK(estimate.totals.activation_peak_bytes ==
         documents::Count(plan_memory(model, analysis, {.reorder = false}).peak_bytes));
   CHECK_FALSE(estimate.totals.activation_peak_bytes.is_at_least());
@@ -163,14 +163,14 @@ TEST_CASE("sizes beyond a table of positions are said, do not fit, and are not c
     request.sizes.dims = {{"B", 1}, {"S", 20}};
     if (row.graph == kRows[1].graph) request.sizes.dims["P"] = 1;
     request.device = documents::device("h200");
-    const documents::EstimateDocument estimate = estimate::make_estimate(model, request);
+    const documents::EstimateDocument estimate = make_estimate(model, request);
     CHECK(estimate.exceeded_table == expected);
     CHECK(estimate.is_complete() == expected.empty());
     CHECK(estimate.fit->fits == expected.empty());
     request.device.reset();
     request.sizes.dims.erase("S");
     request.sweep = {parse_axis("S=10,20")};
-    const documents::EstimateDocument swept = estimate::make_estimate(model, request);
+    const documents::EstimateDocument swept = make_estimate(model, request);
     CHECK(swept.sweep->points[0].counts.flops);
     CHECK(swept.sweep->points[1].counts.flops.has_value() == expected.empty());
   }
