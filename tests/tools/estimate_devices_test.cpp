@@ -79,7 +79,8 @@ TEST_CASE(
   const std::string table =
       workshop().run("'" + model + "' --batch 1 --phase decode --past 1024 --device h200,b200").out;
   CHECK_MESSAGE(table.find("tokens/s ≤") != std::string::npos, table);
-  CHECK_MESSAGE(out.find("does not fit  100.3 % of the 141 GB") != std::string::npos, out);
+  CHECK_MESSAGE(out.find("\nfits  does not fit: 141 GB of 141 GB (100.3 %)") != std::string::npos, out);
+  CHECK_MESSAGE(out.find("100.3 % of the 141 GB") != std::string::npos, out);
 }
 
 TEST_CASE("several numbers of devices are a table of a row each, with a prompt beside the step") {
