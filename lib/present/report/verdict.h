@@ -50,8 +50,8 @@ struct Verdict {
     const std::string* text;
   };
   std::vector<Part> parts() const;  // of the headline, in order; without model and device
-  std::string headline()
-      const;  // "635 µs fused (floor 571; 2.10 ms unfused), memory-bound for 75 % of the time; fits: …"
+  // "635 µs fused (floor 571; 2.10 ms unfused), memory-bound for 75 % of the time; fits: 286 MB of 141 GB".
+  std::string headline() const;
   // The same with another separator; line breaks fit there.
   std::string headline(std::string_view separator) const;
 };
