@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 
 #include "pagoda/base/cat.h"
@@ -213,13 +214,12 @@ void say_variants(Verdict& verdict, const EstimateDocument& estimate) {
   const auto seconds = [](const EstimateVariant& each) {
     return each.predicted && each.predicted->seconds ? each.predicted->seconds : each.seconds;
   };
-  const auto differs = [&](const auto& key) {
-    return std::ranges::any_of(all, [&](const EstimateVariant& each) { return key(each) != key(all.front()); });
+  const auto differs = [&](auto key) {
+    return std::ranges::any_of(
+        all, [&](const EstimateVariant& each) { return std::invoke(key, each) != std::invoke(key, all.front()); });
   };
-  const bool of_device = differs([](const auto&each) { return each.device; }),
-             of_count = differs([](const auto&each) { return each.devices(); }),
-             of_precision = differs([](const auto&each) { return each.precision; }),
-             of_traffic = differs([](const auto&each) { return each.traffic; });
+  const bool of_device = differs(&EstimateVariant::device), of_count = differs(&EstimateVariant::devices),
+             of_precision = differs(&EstimateVariant::precision), of_traffic = differs(&EstimateVariant::traffic);
   std::vector<const EstimateVariant*> known;
   for (const EstimateVariant& each : all)
     if (each.refused.empty() && each.fits.value_or(true) && seconds(each)) known.push_back(&each);
