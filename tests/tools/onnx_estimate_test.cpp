@@ -644,7 +644,8 @@ TEST_CASE("counts that depend on the data are lower bounds in every output") {
   CHECK(report.at("traffic").contains("lower_bounds"));
   CHECK(report.at("roofline").at("at_least") == true);
   CHECK(report.at("fit").at("at_least") == true);
-  CHECK(report.at("fit").at("fits").is_null());
+  CHECK(report.at("fit").at("fits") == true);  // also with 150 boxes, the most that there can be
+  CHECK(report.at("fit").at("largest_batch").is_null());
 
   const Outcome answer = models.run("nms.onnx --device h200");
   CHECK(answer.says("1 size that the data decide is taken as 1"));

@@ -69,7 +69,8 @@ void add_throughput(base::Grid& grid, const EstimateDocument& estimate) {
 void add_time_rows(base::Grid& grid, const Data& data) {
   const documents::EstimateRoofline& time = *data.estimate.roofline;
   const RooflineTotals& totals = time.totals;
-  const std::string at_least = totals.at_least ? "of the modelled part; " : "";
+  std::string at_least = totals.unknown_rows > 0 ? "of the modelled part" : why_at_least(data.estimate);
+  if (!at_least.empty()) at_least += "; ";
   grid.rows.push_back({"device", "", "", device_text(time)});
   if (!data.estimate.unset.empty()) {
     grid.rows.push_back({"time ≥", "", std::string(kUnknown), "depends on " + base::joined(data.estimate.unset)});

@@ -131,7 +131,13 @@ std::string unknown_totals_report(const EstimateDocument& estimate) {
           return cat("of ", base::printable(output.name), ", ", why);
       return std::string();
     });
-    text += cat("memory is not known: ", at.empty() ? "the size of an input or of a body's value is not" : at, "\n");
+    const bool is_planned = estimate.fit && estimate.fit->total_bytes;
+    if (!at.empty() || !is_planned)
+      text += cat("memory is not known: ",
+                  at.empty() ? "its peak has too many alternatives for a formula, or a body a tensor without a size; "
+                               "--memory plans it at these sizes"
+                             : at,
+                  "\n");
   }
   return text;
 }

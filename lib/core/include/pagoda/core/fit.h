@@ -27,7 +27,8 @@ namespace pagoda::inline core {
 struct MemoryNeed {
   Int weights = 0, cache = 0, gradients = 0, optimizer = 0;
   std::optional<Int> activations;  // empty: not known
-  bool at_least = false;           // some tensor's size is not known: the total is a lower bound
+  bool at_least = false;           // some tensor's size is not known or up to the data: the total is a lower bound
+  std::optional<Int> most;         // if it is up to the data alone, the largest total; empty: not known
 
   Int total() const { return weights + activations.value_or(0) + cache + gradients + optimizer; }
   // Whether the total is within `bytes`; empty where either is not known well enough.
