@@ -150,6 +150,44 @@ void expect_sizes_carried(const Model& model, const AnalyzeOptions& options, con
       refuse(bound, symbol.node, "what becomes of one of its sizes is unknown (" + symbol.cause + ")");
 }
 
+// A dim that broadcasts against a number is 1 or that number. Where the number is the size of a dim that the caller
+// bound, the analysis without bindings took both dims to be equal: returns the sizes that follow, so that a formula
+// bound afterwards equals the count.
+Bindings sizes_that_follow(const Model& model, const AnalyzeOptions& options, const std::vector<CustomOperator>& stated,
+                           const Analysis& analysis, const BoundInputs& bound) {
+  Bindings following;
+  if (analysis.ones_or.empty() || bound.options.dims.empty() || bound.fixed) return following;
+  AnalyzeOptions open = options;
+  open.dims.clear();
+  open.assumed.clear();
+  open.input_shapes.clear();
+  open.batch = 0;
+  const Bindings sizes = completed(analyze(model, open, stated), bound.options.dims);
+  for (const auto& [name, constant] : analysis.ones_or)
+    if (const auto size = sizes.find(name); size != sizes.end() && constant == Dim(size->second))
+      following.insert(*size);
+  return following;
+}
+
+void note_following(const Bindings& following, Analysis& analysis) {
+  for (const auto& [name, size] : following)
+    analysis.diagnostics.push_back(
+        {Severity::Warning, "",
+         cat("dim ", name, " is taken to be ", size, " like the dim that it is broadcast with; set it with ",
+             base::field("dims", name + "=V"), " to differ")});
+}
+
+// An input whose rank the file does not state leaves what reads it unmodelled.
+void warn_of_unknown_ranks(Analysis& analysis) {
+  if (!analysis.partial) return;
+  for (const InputInfo& input : analysis.inputs)
+    if (input.type.container == Container::Tensor && !input.type.shape)
+      analysis.diagnostics.insert(analysis.diagnostics.begin(),
+                                  {Severity::Warning, "",
+                                   cat("the file states no rank of input ", input.name, "; give its shape with ",
+                                       base::field("inputs", cat(input.name, "=AxBxC")))});
+}
+
 // By value: the walk's facts of each value take more memory than the rest of the analysis.
 void keep_values(std::vector<ValueInfo> values, Analysis& analysis) {
   analysis.types.reserve(values.size());
@@ -226,6 +264,14 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options, const std::v
   count_memory(model, analysis);
   analysis.diagnostics = std::move(session.diagnostics);
   analysis.free_dims = free_dims(analysis.inputs);
+  warn_of_unknown_ranks(analysis);
+  if (const Bindings following = sizes_that_follow(model, options, stated, analysis, bound); !following.empty()) {
+    AnalyzeOptions all = options;
+    all.dims.insert(following.begin(), following.end());
+    Analysis followed = analyze(model, all, stated);
+    note_following(following, followed);
+    return followed;
+  }
   if (bound.fixed) expect_sizes_carried(model, options, stated, analysis, session, bound);
   // Fixed sizes were walked as symbols; the requested numbers are bound last.
   bind_data_dims(bound, analysis.symbols);

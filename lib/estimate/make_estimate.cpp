@@ -400,6 +400,11 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
   // Times and memory plans need sizes; a sweep has its own.
   const std::string problem = request.device || request.memory ? impossible_size(analysis, {}) : std::string();
   if (axes.empty() && !problem.empty()) throw Error(problem);
+  const std::string broken = broken_at_one(model, request, start.phase, analysis, swept);
+  if (!broken.empty()) {
+    if (axes.empty() && (request.device || request.memory) && estimate.unset.empty()) throw Error(broken);
+    warn(analysis, broken);
+  }
   if (request.memory)
     estimate.memory = memory_of(model, plan_memory(model, analysis, *request.memory), analysis.symbols);
   if (start.phase) estimate.phase = phase_of(model, request, *start.phase, findings);
@@ -465,6 +470,7 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
   if (sweep) estimate.sweep = sweep_part(std::move(*sweep), std::move(swept), predictions);
   describe(model, request, findings);
   if (!estimate.unset.empty()) estimate.advice.clear();
+  if (!broken.empty() && axes.empty() && !is_published(request.count)) forget_counts(estimate);
   if (estimate.budgets)
     for (BudgetResult& each : *estimate.budgets) settle(estimate, each);
   if (request.spell != nullptr) spell_messages(request.spell, estimate);

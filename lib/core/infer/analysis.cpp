@@ -18,9 +18,6 @@ std::vector<std::string> free_dims(const std::vector<InputInfo>& inputs) {
   return {names.begin(), names.end()};
 }
 
-namespace {
-
-// The bindings, completed with the one dim that an equality leaves open, and checked against all equalities.
 Bindings completed(const Analysis& analysis, Bindings bindings) {
   for (const auto& [name, formula] : analysis.equalities) {
     const auto given = bindings.find(name);
@@ -31,6 +28,15 @@ Bindings completed(const Analysis& analysis, Bindings bindings) {
       if (const auto value = rest.value64(); value && *value <= 0) bindings.emplace(names[0], -*value);
     }
   }
+  for (const auto& [name, formula] : analysis.equalities)
+    if (const auto value = formula.bind(bindings).value64()) bindings.emplace(name, *value);
+  return bindings;
+}
+
+namespace {
+
+// Throws Error where the bindings contradict an equality.
+void expect_equalities(const Analysis& analysis, const Bindings& bindings) {
   for (const auto& [name, formula] : analysis.equalities) {
     const auto given = bindings.find(name);
     if (given == bindings.end()) continue;
@@ -46,7 +52,6 @@ Bindings completed(const Analysis& analysis, Bindings bindings) {
       throw Error(cat("dim ", name, " is given as ", given->second, ", but it is broadcast against ",
                       constant.to_string(), "; give 1 or ", constant.to_string()));
   }
-  return bindings;
 }
 
 template <typename Change>
@@ -60,10 +65,6 @@ Analysis changed(const Analysis& analysis, const Change& change) {
   return result;
 }
 
-}  // namespace
-
-namespace {
-
 // Why the requirement does not hold at these sizes, both numbers; empty where it holds.
 std::string broken(const Requirement& requirement, const Dim& size, const Dim& other) {
   const bool is_enough = *size.value() >= *other.value();
@@ -72,19 +73,19 @@ std::string broken(const Requirement& requirement, const Dim& size, const Dim& o
     case Requirement::Kind::Broadcast: {
       const bool is_broadcast = requirement.kind == Requirement::Kind::Broadcast;
       if (size == other || (is_broadcast && other == Dim(1))) return {};
-      return cat(" needs ", requirement.size.to_string(), " and ", requirement.other.to_string(),
-                 " to be equal, here ", size.to_string(), " and ", other.to_string(),
-                 is_broadcast && size == Dim(1) ? "; bind these sizes before the analysis, which then broadcasts"
-                                                : "; the model does not work at these sizes, give others");
+      return cat(" needs ", requirement.size.to_string(), " and ", requirement.other.to_string(), " to be equal, here ",
+                 size.to_string(), " and ", other.to_string(),
+                 is_broadcast && size == Dim(1) ? ", which broadcasts and the formulas do not say"
+                                                : "; the model does not work there");
     }
     case Requirement::Kind::Window:
-      return is_enough ? "" : cat(": ", ops::window_exceeds(size, other), "; give larger sizes");
+      return is_enough ? "" : cat(": ", ops::window_exceeds(size, other));
     case Requirement::Kind::Reduced:
-      return is_enough ? "" : cat(" reduces an axis of ", requirement.size.to_string(), ", here 0; give larger sizes");
+      return is_enough ? "" : cat(" reduces an axis of ", requirement.size.to_string(), ", here ", size.to_string());
     case Requirement::Kind::Squeezed:
-      return is_enough ? ""
-                       : cat(" removes the axis of ", requirement.size.to_string(), ", here 1, which the formulas keep",
-                             "; bind this size before the analysis");
+      return is_enough
+                 ? ""
+                 : cat(" removes an axis of size 1, and the formulas keep that of ", requirement.size.to_string());
   }
   return {};
 }
@@ -102,9 +103,12 @@ std::string broken_requirement(const Analysis& analysis, const Bindings& binding
 }
 
 Analysis bind_dims(const Analysis& analysis, const Bindings& given) {
-  const Bindings bindings = completed(analysis, given);
+  Bindings bindings = completed(analysis, given);
+  expect_equalities(analysis, bindings);
+  for (const auto& [name, formula] : analysis.equalities)
+    if (!given.contains(name)) bindings.erase(name);  // no dim of the formulas
   if (const std::string why = broken_requirement(analysis, bindings); !why.empty())
-    throw Error(why);
+    throw Error(why + "; give other sizes, or bind them before the analysis");
   Analysis result = changed(analysis, [&](const Dim& dim) { return dim.bind(bindings); });
   for (const auto& [name, value] : bindings) result.bindings.insert_or_assign(name, value);
   std::erase_if(result.symbols, [&](const Symbol& symbol) { return bindings.contains(symbol.name); });

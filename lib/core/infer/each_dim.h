@@ -52,6 +52,9 @@ void for_each_dim(Analysis& analysis, const Change& change) {
 // The same analysis with symbols of its inputs replaced by formulas of the others.
 Analysis substitute_dims(const Analysis& analysis, const std::map<std::string, Dim, std::less<>>& replacements);
 
+// The bindings, completed with the dims that Analysis::equalities determine.
+Bindings completed(const Analysis& analysis, Bindings bindings);
+
 // The names of the free dims of inputs, sorted.
 std::vector<std::string> free_dims(const std::vector<InputInfo>& inputs);
 

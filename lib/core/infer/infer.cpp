@@ -304,9 +304,10 @@ void check_batch(const OpContext::State& state) {
   };
   if (state.facts.batch != BatchAxis::First && std::ranges::any_of(state.outputs, holds_twice))
     throw RuleStop{RuleStop::Kind::Unknown, "its weights are an input, whose first axis is taken for the batch, too"};
-  if (!state.inputs[1]->constant) return;
+  if (state.inputs[0]->constant == state.inputs[1]->constant) return;
+  const ValueInfo& data = *state.inputs[state.inputs[0]->constant ? 1 : 0];
   const auto holds = [&](const ValueInfo& info) { return batch_axes_of(info) > 0; };
-  if (holds(*state.inputs[0]) && std::ranges::none_of(state.outputs, holds))
+  if (holds(data) && std::ranges::none_of(state.outputs, holds))
     throw RuleStop{RuleStop::Kind::Unknown,
                    "its weights multiply the axis taken for the batch: there is no batch axis"};
 }

@@ -210,7 +210,8 @@ Dim OpContext::unify(const Dim& a, const Dim& b, std::string_view what) {
 }
 
 void OpContext::require(Requirement::Kind kind, const Dim& size, const Dim& other) const {
-  if (greater_equal(size, other) == true) return;
+  if (size == other || (kind >= Requirement::Kind::Window && greater_equal(size, other) == true)) return;
+  if (kind < Requirement::Kind::Window) return state_.session.require(kind, size, other, state_.display_name);
   std::map<std::string, Dim, std::less<>> one_more;  // s + 1 with s ≥ 0
   for (const std::string& name : size.symbols()) one_more.emplace(name, Dim::symbol(name) + 1);
   for (const std::string& name : other.symbols()) one_more.emplace(name, Dim::symbol(name) + 1);

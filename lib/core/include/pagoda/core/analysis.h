@@ -115,8 +115,8 @@ inline const Shape* shape_of(const Analysis& analysis, ValueId value) {
 // not hold; set AnalyzeOptions::dims to analyse such sizes.
 Analysis bind_dims(const Analysis& analysis, const Bindings& bindings);
 
-// Describes the first of Analysis::requirements that the sizes violate, with its node and the remedy; empty when all
-// hold. Requirements on unbound sizes are not checked.
+// Describes the first of Analysis::requirements that the sizes violate, with its node; empty when all hold.
+// Requirements on unbound sizes are not checked.
 std::string broken_requirement(const Analysis& analysis, const Bindings& bindings);
 
 }  // namespace pagoda::inline core
