@@ -16,10 +16,13 @@ std::string_view why_unsized(const TensorType& type) {
   return type.shape ? "its element type is not known" : "its rank is not known";
 }
 
-bool is_of_unmodelled(const Analysis& analysis, const Name& output) {
-  return std::ranges::any_of(analysis.nodes, [&](const NodeReport& row) {
-    return row.cost.mark == Mark::Unmodelled && std::ranges::count(row.outputs, output, &OutputInfo::name) > 0;
-  });
+// Warnings of their own name unmodelled nodes.
+void leave_out_unmodelled(const Analysis& analysis, MemoryPlan& plan) {
+  for (const NodeReport& row : analysis.nodes) {
+    if (row.cost.mark != Mark::Unmodelled) continue;
+    for (const OutputInfo& output : row.outputs) std::erase(plan.unsized, output.name);
+    if (row.graph == 0) std::erase(plan.unsized_bodies, row.node);
+  }
 }
 
 std::string unsized_text(const Model& model, const Analysis& analysis, const MemoryPlan& plan) {
@@ -46,8 +49,7 @@ Count activation_peak(const Model& model, Analysis& analysis) {
   if (!impossible_size(analysis, {}).empty()) return {};
   MemoryPlan plan = plan_memory(model, analysis, {.reorder = false, .arena = false});
   if (plan.unsized.empty() && plan.unsized_bodies.empty()) return plan.peak_bytes;
-  // Warnings of their own name unmodelled nodes.
-  std::erase_if(plan.unsized, [&](const Name& name) { return is_of_unmodelled(analysis, name); });
+  leave_out_unmodelled(analysis, plan);
   if (!plan.unsized.empty() || !plan.unsized_bodies.empty())
     warn(analysis, "memory is a lower bound, without " + unsized_text(model, analysis, plan));
   return Count(plan.peak_bytes).at_least();

@@ -127,7 +127,9 @@ Line fit_line(const EstimateDocument& estimate) {
       !fit.fits   ? "?"
       : *fit.fits ? "yes"
                   : "does not fit",
-      dotted({cat(memory_share(static_cast<double>(*fit.total_bytes), static_cast<double>(*fit.device_bytes)),
+      dotted({cat(fit.at_least
+                      ? cat("at least ", bytes(fit.total_bytes))
+                      : memory_share(static_cast<double>(*fit.total_bytes), static_cast<double>(*fit.device_bytes)),
                   " of the ", bytes(fit.device_bytes), " of ", device),
               fit.largest_batch ? cat(has_users ? "most users " : "largest batch ", base::grouped(*fit.largest_batch))
                                 : "",
