@@ -238,8 +238,8 @@ TEST_CASE("a light row far from all others does not stretch the frame: it is an 
   REQUIRE(mark != std::string::npos);
   CHECK(svg.substr(mark, 40).find("fill=\"none\"") != std::string::npos);
   // A heavy one does.
-  const present::PlotInput with_heavy = with_nodes({{1e10, 1e7}, {1e8, 1e7}, {1e4, 1e9}});
-  Chart heavy = make_chart(with_heavy, {});
+  const present::PlotInput heavy_input = with_nodes({{1e10, 1e7}, {1e8, 1e7}, {1e4, 1e9}});
+  Chart heavy = make_chart(heavy_input, {});
   fit_frame(heavy);
   CHECK(heavy.frame.x0 < 1e-5);
 }
@@ -260,9 +260,10 @@ TEST_CASE("rows without FLOPs stand on a rail, as high as their share of the tim
   }
   for (const DotMark& mark : layout.dots) CHECK_FALSE(chart.series[0].dots[mark.dot].rail);
   // The terminal has it, too: half of the lines.
-  const std::string text = present::plot_text(with_nodes({{0, 6e7}, {0, 2e7}, {1e6, 8e7}}), {.lines = 20});
+  const std::string text = present::plot_text(input, {.lines = 20});
   std::size_t blocks = 0;
-  for (std::size_t at = text.find("│█"); at != std::string::npos; at = text.find("│█", at + 1)) ++blocks;
+  for (const char* edge : {"│█", "┤█"})
+    for (std::size_t at = text.find(edge); at != std::string::npos; at = text.find(edge, at + 1)) ++blocks;
   CHECK(blocks == 10);
 }
 

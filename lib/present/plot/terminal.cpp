@@ -261,9 +261,9 @@ std::string chart_text(const Chart& chart) {
     while (static_cast<int>(base::display_width(axis)) < at) axis += "─";
     axis += "┬";
     const std::string label = decade(exponent);
-    const int begin = std::max(0, at - static_cast<int>(label.size()) / 2);
-    if (static_cast<int>(ticks.size()) < begin)
-      ticks += std::string(static_cast<std::size_t>(begin) - ticks.size(), ' ');
+    const int begin = std::max(0, at - static_cast<int>(base::display_width(label)) / 2),
+              end = static_cast<int>(base::display_width(ticks));
+    if (end < begin) ticks += std::string(static_cast<std::size_t>(begin - end), ' ');
     ticks += label;
   }
   while (static_cast<int>(base::display_width(axis)) < columns) axis += "─";
