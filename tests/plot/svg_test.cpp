@@ -430,6 +430,7 @@ TEST_CASE("numbers read as people write them") {
   CHECK(plain(0.08333) == "0.0833");
   CHECK(percent_text(0.12345) == "12.3%");
   CHECK(percent_text(1) == "100%");
+  CHECK(percent_text(1.3e-8) == "<0.01%");
   CHECK(px(1.005) == "1");
   CHECK(px(-0.5) == "-0.5");
 }

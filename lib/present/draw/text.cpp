@@ -164,6 +164,7 @@ std::string decade(int exponent) {
 std::string percent_text(double fraction) {
   const double percent = 100 * fraction;
   if (percent == 0) return "0%";
+  if (percent > 0 && percent < 0.01) return "<0.01%";
   return number(percent, percent >= 99.95 ? 4 : percent >= 9.995 ? 3 : 2) + "%";
 }
 

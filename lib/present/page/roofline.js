@@ -402,7 +402,9 @@ function draw_outside(rows) {
   group.replaceChildren();
   rows.sort((a, b) => b.seconds - a.seconds);
   for (const row of rows.slice(0, 60)) {
-    const [x, y] = row.edge, left = x <= plot.x0, right = x >= plot.x1;
+    const left = row.edge[0] <= plot.x0, right = row.edge[0] >= plot.x1;
+    // In a corner, all of the mark stays inside.
+    const [x, y] = left || right ? [row.edge[0], clamp(row.edge[1], plot.y0 + 7, plot.y1 - 7)] : [clamp(row.edge[0], plot.x0 + 7, plot.x1 - 7), row.edge[1]];
     const shape = left ? "m7 -6l-6 6l6 6" : right ? "m-7 -6l6 6l-6 6" : y <= plot.y0 ? "m-6 7l6 -6l6 6" : "m-6 -7l6 6l6 -6";
     element("path", { d: `M${fix(x)} ${fix(y)}${shape}`, fill: "none", stroke: edge_of(color_of(row)), "stroke-width": 2 }, group);
   }

@@ -16,7 +16,11 @@ std::string pointer_path(const Box& plot, const Point& at) {
                            : at.x >= plot.x1 ? "m-7 -6l6 6l-6 6"
                            : at.y <= plot.y0 ? "m-6 7l6 -6l6 6"
                                              : "m-6 -7l6 6l6 -6";
-  return polyline({at}) + side;
+  // In a corner, all of it stays inside.
+  const bool is_aside = at.x <= plot.x0 || at.x >= plot.x1;
+  const Point inside = is_aside ? Point{at.x, std::clamp(at.y, plot.y0 + 7, plot.y1 - 7)}
+                                : Point{std::clamp(at.x, plot.x0 + 7, plot.x1 - 7), at.y};
+  return polyline({inside}) + side;
 }
 
 // `color` selects the fill from the palette and the shape.

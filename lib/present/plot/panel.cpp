@@ -1,6 +1,7 @@
 // The panel beside or below the axes: the meaning of colours and marks, what is not drawn, and sources of the numbers.
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "draw/text.h"
@@ -141,6 +142,16 @@ void draw_marks(Svg& svg, Column& column, const Chart& chart) {
   if (has_whiskers) {
     svg.leaf("path d='M% %V%' stroke='#6b7480' stroke-width='1.4'", {x, column.y() + 1, column.y() + 15});
     column.entry("slowest to fastest run");
+  }
+  // The path begins at the mark's left end, as in draw_levels().
+  for (const auto& [place, path, text] : {std::tuple{&Dot::l2_x, "M% %l5 -5l5 5l-5 5Z", "the same at its L2 bytes"},
+                                          {&Dot::l1_x, "M% %m0 4h10l-5 -9Z", "the same at its L1 bytes"}}) {
+    const bool is_drawn = std::ranges::any_of(chart.series, [place = place](const Series& series) {
+      return std::ranges::any_of(series.dots, [place](const Dot& dot) { return (dot.*place).has_value(); });
+    });
+    if (!is_drawn) continue;
+    svg.leaf("path d='%' fill='%' stroke='#333'", {filled(path, {x - 5, column.y() + 8}), kPalette[0]});
+    column.entry(text);
   }
   const Stars stars = stars_of(chart);
   if (stars.are_measured && !has_measured) {

@@ -128,6 +128,7 @@ void draw_dots(Canvas& canvas, const Chart& chart, const Series& series, int lin
     const double before = std::exchange(below, below + dot.share);
     for (long at = std::lround(before * lines); at < std::lround(below * lines); ++at)
       canvas.put(0, lines - 1 - static_cast<int>(at), "█", kAnsi[dot.color]);
+    if (before == 0 && below > 0 && std::lround(below * lines) == 0) canvas.put(0, lines - 1, "▁", kAnsi[dot.color]);
   }
   // Least time first, so that dots with more time stay visible.
   for (std::size_t i = series.dots.size(); i-- > 0;) {
