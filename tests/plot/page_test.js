@@ -30,12 +30,23 @@
   check("no text of the page is a number that is none", !/\bNaN\b|Infinity|undefined/.test(document.body.innerText), document.body.innerText.match(/.{20}(NaN|Infinity|undefined).{20}/)?.[0]);
 
   check("the page opens with the roofline", $("#y").value === "rate", $("#y").value);
-  if (data.roofs.has_main) {
+  if (data.series.length === 1 && data.roofs.has_main) {
     const at = +$("#ridge circle").getAttribute("cx"), frame = $("svg .frame").getBBox();
     check("the frame holds the ridge of the main roof", is_shown($("#ridge")) && at >= frame.x && at <= frame.x + frame.width, at);
     check("the main roof is solid", $(`.roof[data-roof="${data.roofs.compute[data.roofs.main].id}"] path`).getAttribute("stroke-dasharray") === "none", 0);
-  } else {
+  } else if (data.series.length === 1) {
     check("without a roof of most FLOPs there is no ridge", !is_shown($("#ridge")), 0);
+  } else {
+    // Each model has the ridge of its own roof.
+    for (const [s, one] of data.series.entries()) {
+      set("series", s, "change");
+      const work = new Map();
+      one.items.roof.forEach((roof, i) => roof !== null && work.set(roof, (work.get(roof) ?? 0) + (one.items.counted_flops?.[i] ?? one.items.flops[i] ?? 0)));
+      const [roof, most] = [...work].sort((a, b) => b[1] - a[1])[0] ?? [-1, 0], all_work = one.items.flops.reduce((sum, flops, i) => sum + (one.items.counted_flops?.[i] ?? flops ?? 0), 0);
+      check(`the ridge is that of the roof of most FLOPs of model ${s}`, most > 0.501 * all_work ? is_shown($("#ridge")) && $("#precision").value == roof : most < 0.499 * all_work ? !is_shown($("#ridge")) : true, [$("#precision").value, roof, most / all_work]);
+    }
+    clear();
+    set("series", data.series.length === 2 && $("#pairs-data") ? 1 : 0, "change");
   }
   const margin = all("#margin text").map((node) => node.getBBox()), frame_right = $("svg .frame").getBBox().x + $("svg .frame").getBBox().width;
   check("roofs are labelled in the right margin, inside the picture, none on another", margin.length > 0 && margin.every((box, i) => box.x > frame_right && box.x + box.width <= $("#roofline").viewBox.baseVal.width + 1 && (i === 0 || box.y >= margin[i - 1].y + 10)), margin.map(({ x, y, width }) => [x, y, width]));

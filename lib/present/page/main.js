@@ -173,7 +173,7 @@ function fill_roofs() {
 const listen = (id, event, change) => by_id(id).addEventListener(event, (e) => { change(e.target); update(); });
 function connect() {
   listen("search", "input", (t) => (state.q = t.value));
-  listen("series", "change", (t) => Object.assign(state, { s: +t.value, row: null, hidden: new Set(), level: "dram" }));
+  listen("series", "change", (t) => Object.assign(state, { s: +t.value, row: null, hidden: new Set(), level: "dram", roof: main_roof(all_series[+t.value]) }));
   listen("limit", "change", (t) => (state.limit = t.value));
   listen("level", "change", (t) => (state.level = t.value));
   listen("precision", "change", (t) => (state.roof = +t.value));
@@ -188,7 +188,7 @@ function connect() {
   by_id("dark").addEventListener("click", () => { state.dark = !is_dark(state.dark); update(); });
   by_id("zoom-reset").addEventListener("click", () => { state.view = null; update("zoom"); });
   by_id("machine").addEventListener("click", () => { state.view = "machine"; update("zoom"); });
-  by_id("clear").addEventListener("click", () => { const { s, dark, tab } = state; Object.assign(state, kDefault, { s, dark, tab, hidden: new Set() }); update(); });
+  by_id("clear").addEventListener("click", () => { const { s, dark, tab } = state; Object.assign(state, kDefault, { s, dark, tab, hidden: new Set(), roof: main_roof(series()) }); update(); });
   by_id("save-svg").addEventListener("click", () => save("svg"));
   by_id("save-png").addEventListener("click", () => save("png"));
   by_id("save-csv").addEventListener("click", () => download(new Blob([csv()], { type: "text/csv" }), file_name(chart.title, "csv")));

@@ -272,7 +272,7 @@ function draw_ridge() {
   const roofs = new Map();
   for (const row of series().rows) if (row.roof !== null && row.roof >= 0) roofs.set(row.roof, (roofs.get(row.roof) ?? 0) + row.share);
   // The zones left and right of the ridge are only meaningful if one roof applies to all rows and none are measured.
-  const is_single = [...roofs.values()].filter((share) => share > 0.01).length <= 1 && axes === "rate" && state.level === "dram" && series().time !== "measured";
+  const is_single = [...roofs.values()].filter((share) => share > 0.01).length <= 1 && (!roofs.size || roofs.has(state.roof)) && axes === "rate" && state.level === "dram" && series().time !== "measured";
   for (const zone of zones) zone?.setAttribute("display", is_single ? "inline" : "none");
   const peak = chart.roofs.compute[state.roof]?.value;
   group.setAttribute("display", "none");

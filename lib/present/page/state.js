@@ -1,11 +1,19 @@
-// The roof of most FLOPs, whose ridge is drawn; -1: no roof has most.
-const main_roof = () => (chart.roofs.has_main ? chart.roofs.main : -1);
+// The roof of most FLOPs of a series, whose ridge is drawn; -1: no roof has more than half. A chart of one series has it,
+// of several it differs by series.
+function main_roof(s) {
+  if (all_series.length < 2) return chart.roofs.has_main ? chart.roofs.main : -1;
+  const work = new Map(), all = s.rows.reduce((sum, row) => sum + (row.flops ?? 0), 0);
+  for (const row of s.rows) if (row.roof !== null) work.set(row.roof, (work.get(row.roof) ?? 0) + (row.flops ?? 0));
+  const [roof, most] = [...work].sort((a, b) => b[1] - a[1])[0] ?? [-1, 0];
+  return most > 0.5 * all ? roof : -1;
+}
 // The user's choices. They are kept in the address, so that a view can be linked; nothing is stored.
 // A comparison begins with what is new.
-const kDefault = { s: all_series.length === 2 && by_id("pairs-data") ? 1 : 0, q: "", hidden: new Set(), limit: "", level: "dram", roof: main_roof(), share: 100, color: "type",
+const kDefault = { s: all_series.length === 2 && by_id("pairs-data") ? 1 : 0, q: "", hidden: new Set(), limit: "", level: "dram", roof: -1, share: 100, color: "type",
   row: null, view: null, y: null, sort: "seconds", up: false, roofs: null, spec: false, dark: null, tab: null };
 const state = { ...kDefault, hidden: new Set() };
 const series = () => all_series[state.s] ?? kNoSeries;
+state.roof = main_roof(series());
 
 // The machine's frame, the same for every model. With time on the y axis: a frame around all dots.
 function full_view() {
@@ -62,7 +70,7 @@ function write_state() {
   if (state.hidden.size) hash.set("hide", [...state.hidden].join("\n"));
   if (state.limit) hash.set("limit", state.limit);
   if (state.level !== "dram") hash.set("level", state.level);
-  if (state.roof !== main_roof()) hash.set("roof", chart.roofs.compute[state.roof]?.id ?? "none");
+  if (state.roof !== main_roof(series())) hash.set("roof", chart.roofs.compute[state.roof]?.id ?? "none");
   if (state.share !== 100) hash.set("share", state.share);
   if (state.color !== "type") hash.set("color", state.color);
   if (state.row !== null) hash.set("row", state.row);
@@ -92,6 +100,7 @@ function read_state() {
   Object.assign(state, kDefault, { hidden: new Set() });
   const s = Number(hash.get("s") ?? NaN);
   if (Number.isInteger(s) && s >= 0 && s < all_series.length) state.s = s;
+  state.roof = main_roof(series());
   state.q = hash.get("q") ?? "";
   if (hash.get("hide")) state.hidden = new Set(hash.get("hide").split("\n"));
   if (kLimit.includes(hash.get("limit"))) state.limit = hash.get("limit");

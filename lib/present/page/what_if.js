@@ -337,8 +337,7 @@ function put_roofs(answer, is_still) {
     Object.assign(chart.roofs, { main: most, has_main: flops > 0.5 * all });
     chart.roofs.compute = chart.roofs.compute.map((roof, i) => ({ ...roof, shown: (chart.roofs.has_main && i === chart.roofs.main) || (main.get(i) ?? 0) > 0.01 * answer.chosen.seconds }));
   }
-  kDefault.roof = main_roof();
-  Object.assign(state, { roof: kDefault.roof, roofs: null });
+  Object.assign(state, { roof: main_roof(series()), roofs: null });
   const low = Math.floor(Math.log10(0.01 * chart.roofs.bandwidth[0].value)) - 1, peak = Math.max(...chart.roofs.compute.map((roof) => roof.value));
   if (asked.device !== 0) chart.axes = { intensity: still_axes.intensity, performance: [10 ** low, 10 ** Math.ceil(Math.log10(1.4 * peak))] };
   else chart.axes = still_axes;
