@@ -6,12 +6,10 @@
 
 #include "pagoda/core/model.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/estimate/engines.h"
 #include "pagoda/estimate/make_estimate.h"
 #include "pagoda/present/report.h"
 #include "report/verdict.h"
 #include "support/files.h"
-#include "support/text_graph.h"
 
 namespace pagoda::present::report {
 namespace {
@@ -121,7 +119,8 @@ void check_headline(const EstimateDocument& estimate) {
     if (name == "unfused" && said.times.contains("fused")) CHECK(said.times.at("fused") <= seconds * slack);
   }
   // The ladder has the same times.
-  for (const Rung& rung : verdict_of(estimate)->ladder)
+  const std::vector<Rung> ladder = verdict_of(estimate)->ladder;
+  for (const Rung& rung : ladder)
     if (const auto found = said.times.find(rung.name); found != said.times.end())
       CHECK(is_close(found->second, rung.seconds));
 }
