@@ -111,6 +111,13 @@ std::vector<RowPair> pair_groups(const EstimateDocument& before, const EstimateD
   return pairs;
 }
 
+// Whether the first results are of one type; those of a node without a rule have none that could differ.
+bool agree(const EstimateNode& before, const EstimateNode& after) {
+  if (before.outputs.empty() || after.outputs.empty()) return before.outputs.empty() == after.outputs.empty();
+  const TensorType &x = before.outputs[0].type, &y = after.outputs[0].type;
+  return !x.shape || !y.shape || x == y;
+}
+
 // Whether a pair shows that two nodes do the same. Exporters number nodes ("Conv_12"), so that a name alone, without a
 // module path, also needs equal work, weights or results. An operator alone shows nothing.
 bool is_reliable(const EstimateNode& before, const EstimateNode& after, Match match) {
@@ -120,8 +127,7 @@ bool is_reliable(const EstimateNode& before, const EstimateNode& after, Match ma
   if (match == Match::None || match == Match::Operator) return false;
   const bool has_path = before.scope.view().size() > before.body.view().size();
   return match == Match::Structure || has_path || are_equal(before.counts.macs, after.counts.macs) ||
-         are_equal(before.counts.params, after.counts.params) ||
-         (!before.outputs.empty() && !after.outputs.empty() && before.outputs[0].type == after.outputs[0].type);
+         are_equal(before.counts.params, after.counts.params) || agree(before, after);
 }
 
 // Sets of nodes of both models: nodes of `before` first, then those of `after`.

@@ -155,8 +155,8 @@ TEST_CASE("layers that numbers alone tell apart name the first of them") {
   CHECK(answer.find("Conv ×4  p2o.Conv.0, …") != std::string::npos);
   CHECK(answer.find("Conv ×4  p2o.Conv.1, …") != std::string::npos);
   // The kernels of a table are merged alike.
-  const std::string table = table_report(estimated(text.c_str(), {.traffic = TrafficModel::Fused}),
-                                         {.rows = Rows::Group, .top = 5, .width = 80});
+  const std::string table =
+      table_report(estimated(text.c_str(), {.traffic = TrafficModel::Fused}), {.rows = Rows::Group, .top = 5});
   CHECK(table.find("p2o.Conv.0, … ×4") != std::string::npos);
 }
 
