@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "graph/dim_poly.h"
@@ -188,6 +189,68 @@ void warn_of_unknown_ranks(Analysis& analysis) {
                                        base::field("inputs", cat(input.name, "=AxBxC")))});
 }
 
+// The walk of the main graph. Not copied or moved: the parts refer to each other.
+struct Walk {
+  Session session;
+  GraphResult result;
+  Totals totals;
+
+  Walk(const Model& model, const BoundInputs& bound, const std::vector<CustomOperator>& stated,
+       std::map<Session::IfPlace, bool> taken_by_rank)
+      : session(model) {
+    session.fixed = bound.fixed;
+    session.input_dims = bound.input_dims;
+    session.diagnostics = bound.diagnostics;
+    session.taken_by_rank = std::move(taken_by_rank);
+    std::vector<ValueInfo> inputs(bound.types.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].type = bound.types[i];
+    if (session.fixed)
+      for (const TensorType& type : bound.types) {
+        if (!type.shape) continue;
+        session.see(*type.shape);
+        for (const Dim& size : *type.shape)
+          if (session.fixed->hold_other(size)) session.input_sizes.push_back(size);
+      }
+    Walker walker(session, bound.options, stated);
+    result = walker.walk(0, inputs, nullptr, "");
+    if (session.fixed) session.settle_rest();
+    totals = sum(result.rows, model);
+    totals.params = walker.params();
+    totals.param_bytes = walker.param_bytes();
+    totals.at_load = walker.at_load();
+  }
+};
+
+// Where the branches of an If have outputs of different ranks, operators behind it may accept one rank only: then that
+// branch is the one that runs. Walks again with each branch, and keeps the one that leaves fewer nodes unmodelled.
+std::unique_ptr<Walk> walk_model(const Model& model, const BoundInputs& bound,
+                                 const std::vector<CustomOperator>& stated) {
+  constexpr std::size_t kMostIfs = 8;
+  auto best = std::make_unique<Walk>(model, bound, stated, std::map<Session::IfPlace, bool>());
+  const std::set<Session::IfPlace> open = best->session.open_ranks;
+  if (best->totals.unmodelled_nodes == 0 || open.empty()) return best;
+  const auto walk_with = [&](std::map<Session::IfPlace, bool> taken) {
+    return std::make_unique<Walk>(model, bound, stated, std::move(taken));
+  };
+  const auto leaves_fewer = [](const auto& a, const auto& b) {
+    return a->totals.unmodelled_nodes < b->totals.unmodelled_nodes;
+  };
+  std::map<Session::IfPlace, bool> all_then, all_else;
+  for (const Session::IfPlace& place : open) all_then[place] = true, all_else[place] = false;
+  auto then = walk_with(all_then), otherwise = walk_with(all_else);
+  auto& better = leaves_fewer(then, otherwise) ? then : otherwise;
+  const bool is_decided = leaves_fewer(then, otherwise) || leaves_fewer(otherwise, then);
+  if (is_decided && leaves_fewer(better, best)) best = std::move(better);
+  if (open.size() == 1 || open.size() > kMostIfs) return best;
+  for (const Session::IfPlace& place : open)
+    for (const bool taken : {true, false}) {
+      std::map<Session::IfPlace, bool> changed = best->session.taken_by_rank;
+      changed[place] = taken;
+      if (auto other = walk_with(std::move(changed)); leaves_fewer(other, best)) best = std::move(other);
+    }
+  return best;
+}
+
 // By value: the walk's facts of each value take more memory than the rest of the analysis.
 void keep_values(std::vector<ValueInfo> values, Analysis& analysis) {
   analysis.types.reserve(values.size());
@@ -214,31 +277,14 @@ void keep_values(std::vector<ValueInfo> values, Analysis& analysis) {
 Analysis analyze(const Model& model, const AnalyzeOptions& options, const std::vector<CustomOperator>& stated) {
   if (model.graphs.empty()) throw Error("the model has no graph");
   BoundInputs bound = bind_inputs(model, options);
-  Session session(model);
-  session.fixed = bound.fixed;
-  session.input_dims = bound.input_dims;
-  session.diagnostics = std::move(bound.diagnostics);
+  const std::unique_ptr<Walk> walked = walk_model(model, bound, stated);
+  Session& session = walked->session;
+  GraphResult& result = walked->result;
 
   const Graph& graph = model.main();
-  std::vector<ValueInfo> inputs(bound.types.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].type = bound.types[i];
-  if (session.fixed)
-    for (const TensorType& type : bound.types) {
-      if (!type.shape) continue;
-      session.see(*type.shape);
-      for (const Dim& size : *type.shape)
-        if (session.fixed->hold_other(size)) session.input_sizes.push_back(size);
-    }
-  Walker walker(session, bound.options, stated);
-  GraphResult result = walker.walk(0, inputs, nullptr, "");
-  if (session.fixed) session.settle_rest();
-
   Analysis analysis;
   analysis.nodes = std::move(result.rows);
-  analysis.totals = sum(analysis.nodes, model);
-  analysis.totals.params = walker.params();
-  analysis.totals.param_bytes = walker.param_bytes();
-  analysis.totals.at_load = walker.at_load();
+  analysis.totals = std::move(walked->totals);
   analysis.requirements = std::move(session.requirements);
   for (const ValueId input : graph.inputs)
     analysis.inputs.push_back({graph.value(input).name, result.values[index(input)].type});

@@ -209,6 +209,7 @@ SPELLED = [
     ({"dims": {"nothing": 3}}, "dims['nothing']: the model has no such dim"),
     ({"inputs": {"nothing": [1]}}, "inputs['nothing']: the model has no such input"),
     ({"inputs": {"nothing": True}}, "inputs['nothing']: the model has no such input of one boolean"),
+    ({"inputs": {"nothing": 3}}, "inputs['nothing']: the model has no such input of one boolean or number"),
     ({"assume": {"nothing": 3}}, "assume['nothing']: the data decide no size of that name"),
     ({"batch": 2, "sweep": {"batch": [1, 2]}}, "sweep['batch'] varies what batch= sets"),
     ({"device": "h200", "tensor_parallel": 7}, "tensor_parallel=7: the model has no products"),

@@ -27,6 +27,9 @@ struct Models : Workshop {
          "t = Transpose(present) {perm=[0,1,3,2]}; s = MatMul(x, t) => s, present");
     save("product.onnx", "x:f32[4096,4096], w:f32[4096,4096]=const -> y = MatMul(x, w)");
     save("audio.onnx", "x:f32[n,1,samples], w:f32[4,1,10]=const -> y = Conv(x, w) {strides=[5]}");
+    save("rate.onnx",
+         "x:f32[8,8], sr:i64[], w:f32[8,8]=const, k:i64=16000 -> c = Equal(sr, k); y = If(c) {then_branch=( -> "
+         "a = MatMul(x, w)), else_branch=( -> b = NoSuchOp(x))}");
     save("merged.onnx",
          "x:f32[batch,2,sequence,8], past:f32[batch,2,past,8], use_cache_branch:bool[1], w:f32[8,8]=const -> "
          "present = Concat(past, x) {axis=2}; y = If(use_cache_branch) {then_branch=( -> a = Relu(x)), "
@@ -46,9 +49,7 @@ struct Models : Workshop {
   Outcome run(const std::string& arguments) const { return shell("'" PAGODA_ONNX_ESTIMATE "' " + arguments); }
 
  private:
-  void save(const std::string& name, const char* text) const {
-    base::write_file(path(name), onnx_bytes(graph(text)));
-  }
+  void save(const std::string& name, const char* text) const { base::write_file(path(name), onnx_bytes(graph(text))); }
 };
 
 inline const Models& workshop() {

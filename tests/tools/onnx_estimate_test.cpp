@@ -184,6 +184,18 @@ TEST_CASE("a phase, or --input, decides which half of a merged decoder runs") {
     REQUIRE_MESSAGE(result.code == 0, result.err);
     CHECK_MESSAGE(json::parse(result.out)["totals"]["macs"] == macs, arguments);
   }
+  for (const char* value : {"16000", "8000"}) {
+    const Outcome given = workshop().run(std::string("rate.onnx --strict --input sr=") + value);
+    CHECK(given.code == (std::string_view(value) == "16000" ? 0 : 3));  // only the other branch has unknown work
+  }
+  const Outcome open = workshop().run("rate.onnx --strict");
+  CHECK(open.code == 3);
+  CHECK_MESSAGE(
+      open.err.find("the data decide its branch: then 1.02 kFLOP, else ≥ 0 FLOP; totals take the then branch; "
+                    "set --input sr=VALUE") != std::string::npos,
+      open.err);
+  CHECK(workshop().run("rate.onnx --input sr=0.5").err.find("the input holds int64; give an integer") !=
+        std::string::npos);
   CHECK(workshop().run("net.onnx --input x=true").err.find("no such input of one boolean") != std::string::npos);
 }
 

@@ -27,6 +27,12 @@ bool is_drawn(const Arguments& arguments) { return is_chart(format_of(arguments)
 bool is_csv(const Arguments& arguments) { return format_of(arguments) == "csv"; }
 
 // Requests that others cannot be combined with, as messages name them.
+// Whether an input has a value that is no shape.
+bool has_values(const Arguments& arguments) {
+  const auto values = input_values(arguments);
+  return std::ranges::any_of(values, [](const auto& each) { return !each.second.may_be_size; });
+}
+
 struct Request {
   std::string_view name;
   bool (*is_made)(const Arguments& arguments);
@@ -42,7 +48,7 @@ constexpr Request kRequests[] = {
     {"--device",                                             has<&Arguments::device>},
     {"--format",                                             has<&Arguments::format>},
     {"--format csv; take json",                              is_csv},
-    {"--input NAME=true",                                    [](const Arguments& a) { return !input_flags(a).empty(); }},
+    {"--input NAME=true",                                    has_values},
     {"--max-memory device",                                  [](const Arguments& a) { return a.max_memory == kOfDevice; }},
     {"--max-…",                                              [](const Arguments& a) { return !budgets(a).empty() || !a.max_memory.empty(); }},
     {"--measured",                                           has<&Arguments::measured>},
@@ -147,7 +153,7 @@ void check_viewers(const Arguments& arguments) {
 
 void check(const Arguments& arguments) {
   if (arguments.model.empty()) throw UsageError("MODEL is missing");
-  sizes_of(arguments), input_flags(arguments), sweep_axes(arguments), budgets(arguments);
+  sizes_of(arguments), input_values(arguments), sweep_axes(arguments), budgets(arguments);
   const auto needs = [&](bool is_given, const std::string& option, const std::string& other, bool has_other) {
     if (is_given && !has_other) throw UsageError(option + " needs " + other);
   };

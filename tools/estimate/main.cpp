@@ -162,8 +162,9 @@ std::string structure(const Arguments& arguments, const EstimateRequest& request
 // The changes from the model of --compare. `is_complete` becomes false if numbers of that model are missing.
 std::string comparison(const Arguments& arguments, const EstimateRequest& request, const EstimateDocument& estimate,
                        bool& is_complete) {
-  const Model other = load(arguments, arguments.compare);
-  const EstimateDocument before = estimate::make_estimate(other, request);
+  EstimateRequest own = request;
+  const Model other = load(arguments, arguments.compare, own);
+  const EstimateDocument before = estimate::make_estimate(other, own);
   is_complete = is_complete && before.is_complete();
   if (is_chart(format_of(arguments)))
     return picture(arguments, {.device = *request.device,
@@ -213,7 +214,7 @@ int run(int argc, char** argv) {
     return kDone;
   }
   check(arguments);
-  const estimate::EstimateRequest request = request_of(arguments);
+  estimate::EstimateRequest request = request_of(arguments);
   for (const std::string& name : device_names(arguments))
     if (const std::string note = documents::alias_note(name); !note.empty()) say(note + "\n");
   if (!arguments.then.empty()) {
@@ -222,7 +223,7 @@ int run(int argc, char** argv) {
     return is_complete || !arguments.strict ? kDone : kPartial;
   }
   // Never freed: freeing a million small blocks takes as long as an analysis.
-  static const Model& model = *new Model(load(arguments, arguments.model));
+  static const Model& model = *new Model(load(arguments, arguments.model, request));
   if (arguments.new_custom_ops) {
     write_output(arguments.output, documents::custom_operator_template(model, estimate::analysis_of(model, request)));
     return kDone;

@@ -116,9 +116,13 @@ present::ReportOptions report_options(const Arguments& arguments) {
 }
 
 // A phase selects one branch of a merged decoder.
-Model load(const Arguments& arguments, const std::string& path) {
+Model load(const Arguments& arguments, const std::string& path, estimate::EstimateRequest& request) {
   Model model = load_model(path);
-  for (const auto& [input, value] : input_flags(arguments)) set_flag(model, input, value);
+  for (const auto& [input, value] : input_values(arguments))
+    if (!value.may_be_size || has_scalar(model, input)) {
+      set_scalar(model, input, value.value);
+      request.sizes.input_shapes.erase(input);
+    }
   if (!arguments.phase.empty())
     set_phase_flag(model, {.phase = *phase(arguments.phase), .past = arguments.past.value_or(0)});
   return model;

@@ -50,7 +50,7 @@ using estimate::EstimateRequest;
 
 constexpr const char* kTool = "pagoda (Python) " PAGODA_VERSION;
 using Sizes = std::map<std::string, std::int64_t>;
-using Shapes = std::map<std::string, std::variant<bool, std::vector<std::int64_t>>>;
+using Inputs = std::map<std::string, std::variant<bool, std::int64_t, double, std::vector<std::int64_t>>>;
 using Axis = std::variant<std::string, std::vector<std::int64_t>>;
 
 nb::object integer(const Int& value) {
@@ -94,7 +94,7 @@ struct Asked {
   std::int64_t batch;
   Sizes dims, assume;
   std::vector<std::string> custom_ops;
-  Shapes inputs;
+  Inputs inputs;
   std::string phase;
   std::optional<std::int64_t> past, tokens;
   std::string count, traffic, device, precision;
@@ -168,14 +168,20 @@ EstimateRequest request_of(const Asked& asked) {
   return request;
 }
 
-// The model with its boolean inputs set as asked: the loaded one where nothing sets them, else a copy in `changed`.
-const Model& with_flags(const Model& model, const Asked& asked, const EstimateRequest& request,
-                        std::optional<Model>& changed) {
-  const auto is_flag = [](const auto& input) { return std::holds_alternative<bool>(input.second); };
-  if (!request.phase && std::none_of(asked.inputs.begin(), asked.inputs.end(), is_flag)) return model;
+// The model with its inputs of one element set as asked: the loaded one where nothing sets them, else a copy in
+// `changed`.
+const Model& with_values(const Model& model, const Asked& asked, const EstimateRequest& request,
+                         std::optional<Model>& changed) {
+  const auto is_shape = [](const auto& input) {
+    return std::holds_alternative<std::vector<std::int64_t>>(input.second);
+  };
+  if (!request.phase && std::all_of(asked.inputs.begin(), asked.inputs.end(), is_shape)) return model;
   changed = model;
-  for (const auto& [name, input] : asked.inputs)
-    if (const bool* const flag = std::get_if<bool>(&input)) set_flag(*changed, name, *flag);
+  for (const auto& [name, input] : asked.inputs) {
+    if (const bool* const flag = std::get_if<bool>(&input)) set_scalar(*changed, name, Dim(*flag ? 1 : 0));
+    if (const auto* const integer = std::get_if<std::int64_t>(&input)) set_scalar(*changed, name, Dim(*integer));
+    if (const double* const real = std::get_if<double>(&input)) set_scalar(*changed, name, *real);
+  }
   if (request.phase) set_phase_flag(*changed, *request.phase);
   return *changed;
 }
@@ -186,7 +192,7 @@ class Estimate {
   Estimate(const LoadedModel& loaded, Asked asked) : loaded_(&loaded), asked_(std::move(asked)) {
     const EstimateRequest request = request_of(asked_);
     std::optional<Model> changed;
-    document_ = estimate::make_estimate(with_flags(loaded.model(), asked_, request, changed), request);
+    document_ = estimate::make_estimate(with_values(loaded.model(), asked_, request, changed), request);
     device_ = request.device;
   }
 
@@ -209,7 +215,7 @@ class Estimate {
     const EstimateRequest request = request_of(asked_);
     std::optional<Model> changed;
     input.estimates.front().what_if =
-        estimate::what_if(with_flags(loaded_->model(), asked_, request, changed), request);
+        estimate::what_if(with_values(loaded_->model(), asked_, request, changed), request);
     return present::plot_html(input, {.tool = document_.tool});
   }
   bool has_device() const { return device_.has_value(); }
@@ -391,7 +397,7 @@ NB_MODULE(_core, module) {
   module.def(
       "analyze",
       [](const LoadedModel& model, std::int64_t batch, Sizes dims, Sizes assume, std::vector<std::string> custom_ops,
-         Shapes inputs, std::string phase, std::optional<std::int64_t> past, std::optional<std::int64_t> tokens,
+         Inputs inputs, std::string phase, std::optional<std::int64_t> past, std::optional<std::int64_t> tokens,
          std::string count, std::string traffic, std::string device, std::string precision, bool predict,
          std::string engine, std::string calibration, int tensor_parallel, int pipeline_parallel, int expert_parallel,
          bool memory, bool in_place, bool training, std::string optimizer, std::string recompute,

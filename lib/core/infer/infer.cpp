@@ -188,6 +188,12 @@ void Walker::resolve(ValueInfo& info) const {
   if (info.computed_value)
     for (Scalar& scalar : *info.computed_value)
       if (Dim* dim = std::get_if<Dim>(&scalar)) *dim = session_.resolve(*dim);
+  if (info.banded) {
+    for (std::optional<Dim>* limit : {&info.banded->least, &info.banded->most})
+      if (*limit) *limit = session_.resolve(**limit);
+    for (Scalar* element : {&info.banded->inside, &info.banded->outside})
+      if (Dim* dim = std::get_if<Dim>(element)) *dim = session_.resolve(*dim);
+  }
   if (!info.members) return;
   for (Shape& member : *info.members)
     for (Dim& dim : member) dim = session_.resolve(dim);
@@ -237,6 +243,8 @@ void Walker::visit(Frame& frame) {
   } catch (const RuleStop& stop) {
     problem = stop.message.empty() ? "not enough is known" : stop.message;
     if (stop.kind == RuleStop::Kind::UnknownInput) cause = Cause::UnknownInput;
+    if (stop.kind == RuleStop::Kind::Contradiction && contradiction_.empty())
+      contradiction_ = cat(state.display_name, ": ", problem);
   } catch (const TooComplex& too_complex) {
     problem = too_complex.what();
   } catch (const NodeError&) {
@@ -244,6 +252,7 @@ void Walker::visit(Frame& frame) {
   } catch (const Error& error) {
     throw NodeError(state.display_name + ": " + error.what());
   }
+  if (!problem.empty() && op.structure != nullptr) session_.symbols.resize(first_symbol, {});  // of an unfinished walk
   adopt_declared(frame, state, first_symbol);
   store_outputs(frame, state);
   if (!problem.empty()) unmodelled(frame, first_row, state, problem, cause);
@@ -425,7 +434,10 @@ void Walker::visit_rule(Frame& frame, const OpRule& rule, OpContext::State& stat
   store_outputs(frame, state);
   const ElementType narrow = dequantized_from(state);
   if (rule.fold != nullptr && gives_up([&] { rule.fold(op); }))
-    for (ValueInfo& output : state.outputs) output.computed_value.reset();  // their types are still known
+    for (ValueInfo& output : state.outputs) {  // their types are still known
+      output.computed_value.reset();
+      output.banded.reset();
+    }
   mark_placement(rule, state);
   if (state.node.op_type == "Constant" && state.outputs.size() == 1) {
     state.outputs[0].tensor_graph = frame.id;

@@ -62,6 +62,12 @@ class Scoped {
 // The graph that an attribute holds.
 GraphId body_of(const Node& node, std::string_view attribute_name);
 
+// The value of a single known integer or bool; null for anything else.
+const Dim* known_integer(const ValueInfo* info);
+std::optional<bool> known_bool(const ValueInfo* info);
+// A tensor of one element, of rank 0 or shape [1].
+bool is_scalar(const TensorType& type);
+
 // A value that changes from trip to trip: its type, without its known contents.
 ValueInfo varying(ValueInfo info);
 
@@ -128,7 +134,12 @@ class Walker {
   void finish(Frame& frame, OpContext::State& state, std::span<ValueInfo> outputs, std::vector<NodeReport> rows,
               const Dim& times);
   void weigh_branches(Frame& frame, OpContext::State& state, const Dim& truth, GraphResult taken, GraphResult other);
+  // Moves the weights of a walk's rows to those of a later walk of the same body, which found them counted.
+  static void keep_weights(const std::vector<NodeReport>& from, std::vector<NodeReport>& to);
   void visit_loop(Frame& frame, OpContext::State& state);
+  bool is_of_trip(const Dim& dim, std::size_t first_symbol) const;
+  Scalar at_trip(const Scalar& start, const Scalar& probe, const Scalar& after, ElementType type, const Dim& trip,
+                 std::size_t first_symbol) const;
   // Walks a loop trip by trip, where every trip's condition is known. Keeps the result if it leaves fewer open sizes
   // than `once`, the body walked with a symbol for the trip; symbols and notes from the positions in Opened on are
   // those of `once`.
@@ -192,6 +203,7 @@ class Walker {
     std::vector<bool> output_set;
   } spare_;  // of the previous node, whose memory the next one reuses
   ByOperator<Operator> operators_;
+  std::string contradiction_;  // the first in the branch being walked: why it cannot run
   int depth_ = 0;
   std::size_t walked_nodes_ = 0;
   std::size_t walk_limit_;

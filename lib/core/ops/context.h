@@ -14,6 +14,13 @@
 
 namespace pagoda::inline core {
 
+// A tensor of two values: `inside` where its last two axes are in a band about the diagonal, least ≤ column − row ≤
+// most, and `outside` elsewhere. Without limits all elements are `inside`.
+struct Banded {
+  Scalar inside, outside;
+  std::optional<Dim> least = {}, most = {};
+};
+
 // Facts about one value, collected while its graph is walked.
 struct ValueInfo {
   TensorType type;
@@ -22,6 +29,7 @@ struct ValueInfo {
   const TensorValue* stored_value = nullptr;
   base::Boxed<std::vector<Shape>> members;  // of a sequence, if each shape is known
   Dim repeats_of_first;                     // number of members beside these, each with the shape of the first
+  base::Boxed<Banded> banded;               // its elements, where they are too many to list, or their number is open
   Name unread;                              // why its small value could not be read
   // The stored tensor behind it, for counting parameters once: an initializer (index) or a Constant node (~index).
   GraphId tensor_graph = -1;
@@ -67,6 +75,11 @@ class Session {
   std::vector<Requirement> requirements;
   void require(Requirement::Kind kind, const Dim& size, const Dim& other, const Name& node);
   int undecided = 0;  // nested branches being walked whose condition is unknown
+  // Ifs, by graph and node, that may take either branch, and whose branches have outputs of different ranks. Where the
+  // nodes behind one can only run after one of its branches, a second walk takes that one.
+  using IfPlace = std::pair<GraphId, std::size_t>;
+  std::set<IfPlace> open_ranks;
+  std::map<IfPlace, bool> taken_by_rank;
   // While it lives, one branch of a condition on sizes is walked: equalities found in it hold in it alone.
   class Branch {
    public:

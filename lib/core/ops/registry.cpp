@@ -84,7 +84,7 @@ constexpr std::pair<std::string_view, std::string_view> kStructures[] = {
     {"If",
      "the branch of a known condition; under a condition on sizes of inputs each branch times the formula of its "
      "truth; else the costlier one, and both are reported"},
-    {"Loop", "the body times the trip count, a symbol where the data decide it"},
+    {"Loop", "the body summed over its trips, whose number is a symbol where the data decide it"},
     {"Scan", "the body times the length of the sequence"},
     {"SequenceMap", "the body times the length of the sequence"},
 };

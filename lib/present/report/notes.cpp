@@ -153,7 +153,7 @@ std::string diagnostics_report(const std::vector<Diagnostic>& diagnostics, Sever
   std::string text;
   std::size_t shown = 0, hidden = 0, following = 0;
   for (const Diagnostic& diagnostic : diagnostics) {
-    if (diagnostic.severity < least) continue;
+    if (diagnostic.severity < least && diagnostic.cause != Cause::OpenBranch) continue;
     if (shown > 0 && diagnostic.cause == Cause::UnknownInput) {
       ++following;
       continue;

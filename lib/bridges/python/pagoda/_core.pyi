@@ -33,7 +33,7 @@ def analyze(
     dims: dict[str, int],
     assume: dict[str, int],
     custom_ops: list[str],
-    inputs: dict[str, Union[bool, list[int]]],
+    inputs: dict[str, Union[bool, int, float, list[int]]],
     phase: str,
     past: Optional[int],
     tokens: Optional[int],

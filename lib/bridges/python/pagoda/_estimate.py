@@ -266,7 +266,7 @@ def analyze(
     dims: Mapping[str, int] | None = None,
     assume: Mapping[str, int] | None = None,
     custom_ops: Sequence[str | os.PathLike[str]] = (),
-    inputs: Mapping[str, bool | Sequence[int]] | None = None,
+    inputs: Mapping[str, bool | int | float | Sequence[int]] | None = None,
     phase: str = "",
     past: int | None = None,
     tokens: int | None = None,
@@ -299,7 +299,8 @@ def analyze(
     dims        sizes of named dims: {"sequence": 384}
     assume      sizes that the data decide, by their symbols: {"selected_boxes": 100}
     custom_ops  files that state the shapes and work of operators without a rule (docs/custom-operators.md)
-    inputs      whole shapes of inputs, or values of boolean ones: {"image": (1, 3, 224, 224), "use_cache": True}
+    inputs      whole shapes of inputs, or values of those with one element:
+                {"image": (1, 3, 224, 224), "use_cache": True, "sr": 16000}
     phase       "prefill" or "decode" of a language model, with `past` tokens in the cache and `tokens` new ones
     count       what FLOPs are: "flops", "macs", "contraction", "hardware", "pagoda"
     traffic     of times and kernels: "unfused", "fused", "resident"; by default what the engine does, else fused with a
@@ -325,12 +326,14 @@ def analyze(
     loaded = model if isinstance(model, Model) else Model(model)
     if not isinstance(device, str):
         device = os.fspath(device)
-    shapes = {name: value if isinstance(value, bool) else list(value) for name, value in (inputs or {}).items()}
+    given = {
+        name: value if isinstance(value, (bool, int, float)) else list(value) for name, value in (inputs or {}).items()
+    }
     axes = [(name, values if isinstance(values, str) else list(values)) for name, values in (sweep or {}).items()]
     return Estimate(
         _core.analyze(
             loaded._core, batch=batch, dims=dict(dims or {}), assume=dict(assume or {}),
-            custom_ops=[os.fspath(path) for path in custom_ops], inputs=shapes, phase=phase,
+            custom_ops=[os.fspath(path) for path in custom_ops], inputs=given, phase=phase,
             past=past, tokens=tokens, count=count, traffic=traffic or "", device=device, precision=precision,
             predict=predict, engine=engine, calibration=calibration, tensor_parallel=tensor_parallel, pipeline_parallel=pipeline_parallel,
             expert_parallel=expert_parallel, memory=memory, in_place=in_place, training=training,

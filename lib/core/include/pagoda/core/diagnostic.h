@@ -16,6 +16,7 @@ enum class Cause : std::uint8_t {
   Note,          // a fact worth knowing, or an assumption that was made
   Unmodelled,    // the node has no rule, contradicts its operator, or not enough is known of it
   UnknownInput,  // the node is unmodelled only because a node before it is: an input's rank is unknown
+  OpenBranch,    // the data decide the branch of an If: what both cost
 };
 
 // One finding about one node (or about the whole model when `node` is empty).
