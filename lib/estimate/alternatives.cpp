@@ -309,12 +309,12 @@ std::vector<EstimateAdvice> faster(const Model& model, const EstimateRequest& re
   return advice;
 }
 
-std::string change_of(const EstimateAdvice& advice) {
+std::string change_of(const EstimateAdvice& advice, const DeviceSpec& device) {
   if (advice.traffic) return base::field("traffic", to_string(*advice.traffic));
   if (advice.precision) return base::field("precision", to_string(*advice.precision));
   if (advice.batch) return base::field("batch", *advice.batch);
   if (advice.devices) return base::field("tensor_parallel", *advice.devices);
-  return "capture a CUDA graph";
+  return device.vendor == "AMD" ? "capture a HIP graph" : "capture a CUDA graph";
 }
 
 // Energy by the device's constants; empty if it has none for this precision.
@@ -400,7 +400,7 @@ void add_fit_and_advice(const Model& model, const Model& file_model, const Estim
     advice = fitting(model, request, open, findings);
   else if (!request.training && !request.parallel)
     advice = faster(model, request, open, findings);
-  for (EstimateAdvice& each : advice) each.change = change_of(each);
+  for (EstimateAdvice& each : advice) each.change = change_of(each, *request.device);
 }
 
 Model model_in_phase(const Model& file_model, const PhaseOptions& phase) {

@@ -408,7 +408,8 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
   if (request.memory)
     estimate.memory = memory_of(model, plan_memory(model, analysis, *request.memory), analysis.symbols);
   if (start.phase) estimate.phase = phase_of(model, request, *start.phase, findings);
-  findings.traffic = traffic_of(model, request, analysis);
+  // Rows of several devices have their own.
+  if (request.device || request.traffic) findings.traffic = traffic_of(model, request, analysis);
   const RooflineOptions bound_options{.convention = request.count};
   if (is_timed && problem.empty()) {
     add_times(model, file_model, request, bound_options, findings);
