@@ -196,20 +196,26 @@ TEST_CASE("where launches exceed the work, the first advice is to capture them, 
 }
 
 TEST_CASE("a run that does not fit is told first what makes it fit") {
-  const EstimateDocument estimate =
-      make_estimate(bundled("mistral_7b"), {.sizes = {.batch = 1, .dims = {{"sequence", 16}}},
-                                             .device = find_device("rtx-4090"),
-                                             .precision = Precision::Float32,
-                                             .advice = true});
+  const Model model = bundled("mistral_7b");
+  EstimateRequest request{.sizes = {.batch = 1},
+                          .phase = PhaseOptions{.phase = Phase::Decode, .past = 64},
+                          .device = find_device("rtx-4090"),
+                          .precision = Precision::Float32,
+                          .advice = true};
+  const EstimateDocument estimate = make_estimate(model, request);
   REQUIRE(estimate.fit->fits == false);
   REQUIRE_FALSE(estimate.advice.empty());
   for (const EstimateAdvice& each : estimate.advice) CHECK(each.kind == AdviceKind::Fit);
-  REQUIRE(estimate.advice.front().precision);
-  const EstimateDocument after =
-      make_estimate(bundled("mistral_7b"), {.sizes = {.batch = 1, .dims = {{"sequence", 16}}},
-                                             .device = find_device("rtx-4090"),
-                                             .precision = estimate.advice.front().precision});
-  CHECK(after.fit->fits == true);
+  REQUIRE(estimate.advice.front().precision == Precision::Float16);
+  CHECK(estimate.advice.front().change == "`precision=float16`");
+  request.precision = Precision::Float16;
+  CHECK(make_estimate(model, request).fit->fits == true);
+  const auto& last = estimate.advice.back();
+  REQUIRE(last.devices == 2);
+  CHECK(last.change == "`tensor_parallel=2`");
+  request.precision = Precision::Float32;
+  request.parallel = ParallelOptions{.tensor = 2};
+  CHECK(make_estimate(model, request).fit->fits == true);
 }
 
 TEST_CASE("a smaller batch and more devices are advised if they fit") {
