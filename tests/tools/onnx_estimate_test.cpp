@@ -598,10 +598,10 @@ TEST_CASE("without its sizes a run has no time, no fit and no verdict, but count
   const json schema = test::schema("estimate");
   const Outcome found = models.run(image + "--what-if fp16 --traffic fused --format json");
   REQUIRE_MESSAGE(found.code == 0, found.err);
-  CHECK(found.says("set them with --dim height=V --dim width=V --dim n=V for times and fits"));
+  CHECK(found.says("set them with --dim height=V --dim n=V --dim width=V for times and fits"));
   const json report = json::parse(found.out);
   CHECK(test::violations(report, schema).empty());
-  CHECK(report.at("unset") == json({"height", "width"}));  // the batch stays 1
+  CHECK(report.at("unset") == json::array({"height", "width"}));  // the batch stays 1
   CHECK(report.at("totals").at("macs") == 12);
   CHECK(report.at("symbolic").at("macs") == "12*height*n*width");
   for (const char* time : {"seconds", "floor_seconds", "eager_seconds", "compute_seconds", "memory_seconds"})
@@ -623,12 +623,17 @@ TEST_CASE("without its sizes a run has no time, no fit and no verdict, but count
   }
   CHECK(models.run(image + "--by node").says("depends on height, width"));
 
+  CHECK(models.run(image + "--format netron").code == 0);
+  const Outcome metric = models.run(image + "--format netron --metric seconds");
+  CHECK(metric.code == 2);
+  CHECK(metric.says("--metric seconds depends on height, width; set them with --dim"));
+
   // A size that a sweep sets is known.
   const json swept = json::parse(models.run(image + "--sweep height=8,16 --dim width=8 --format json").out);
   CHECK_FALSE(swept.contains("unset"));
   CHECK(swept.at("sweep").at("points").at(0).at("seconds").is_number());
   const json half = json::parse(models.run(image + "--sweep height=8,16 --format json").out);
-  CHECK(half.at("unset") == json({"width"}));
+  CHECK(half.at("unset") == json::array({"width"}));
   CHECK_FALSE(half.at("sweep").at("points").at(0).contains("seconds"));
   const json whole = json::parse(models.run(image + "--dim height=8 --dim width=8 --format json").out);
   CHECK_FALSE(whole.contains("unset"));

@@ -163,7 +163,7 @@ void cache(A& a, typename A::template Ref<KvCache> x) {
 template <typename A>
 void memory(A& a, typename A::template Ref<EstimateMemory> x) {
   a("excludes", x.excludes);
-  Count peak = Count(x.peak_bytes).at_least(x.is_at_least);
+  Count peak = Count(x.peak_bytes).at_least(x.is_at_least), arena = Count(x.arena_bytes).at_least(x.is_at_least);
   a("peak_bytes", peak);
   if constexpr (A::kReads) {
     x.peak_bytes = peak.value_or(0);
@@ -175,7 +175,8 @@ void memory(A& a, typename A::template Ref<EstimateMemory> x) {
   if constexpr (!A::kReads)
     for (const std::size_t tensor : x.peak_tensors) peak_names.push_back(x.tensors[tensor].name);
   a("peak_tensors", peak_names);
-  a("arena_bytes", x.arena_bytes);
+  a("arena_bytes", arena);
+  if constexpr (A::kReads) x.arena_bytes = std::optional<Int>(arena);
   a("timeline", x.timeline);
   a("order", x.order);
   a("names", x.names);

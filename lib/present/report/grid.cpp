@@ -30,9 +30,9 @@ void add_memory_rows(base::Grid& grid, const documents::EstimateMemory& plan) {
       plan.names.empty() ? "" : base::printable(plan.names[static_cast<std::size_t>(plan.peak_step)]);
   add("memory peak", Count(plan.peak_bytes).at_least(plan.is_at_least),
       "at step " + std::to_string(plan.peak_step) + ", " + step + ": " + base::joined(tensors, ", "));
-  if (plan.arena_bytes) add("arena", *plan.arena_bytes, "offsets in --format json");
+  if (plan.arena_bytes) add("arena", Count(*plan.arena_bytes).at_least(plan.is_at_least), "offsets in --format json");
   if (const auto& better = plan.reordered)
-    add("reordered", better->peak_bytes,
+    add("reordered", Count(better->peak_bytes).at_least(plan.is_at_least),
         "peak in a better order of the nodes" +
             (better->arena_bytes ? ", arena " + base::grouped(*better->arena_bytes) : std::string()) +
             "; the order is in --format json");

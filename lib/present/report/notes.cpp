@@ -189,9 +189,8 @@ std::string free_dims_report(const documents::EstimateDocument& estimate) {
       remedy += cat(" --dim ", dim, "=V");
       return dim;
     });
-    const bool lacks_times = estimate.roofline && !estimate.unset.empty();
-    text += cat("free dims taken as 1: ", names, "; set them with", remedy, lacks_times ? " for times and fits" : "",
-                ", or see formulas with --symbolic\n");
+    text += cat("free dims taken as 1: ", names, "; set them with", remedy,
+                estimate.unset.empty() ? "" : " for times and fits", ", or see formulas with --symbolic\n");
   }
   if (const std::string problem = estimate::impossible_size(estimate); !problem.empty())
     text += cat("warning: ", command_line(problem), "\n");

@@ -256,7 +256,11 @@ std::string refusal(const Metric& metric, const Viewed& viewed) {
   if (metric.remedy == nullptr) return {};
   for (const NodeValues& row : row_values(viewed))
     if (documents::number(cell(metric, row))) return {};
-  return "--metric " + std::string(metric.name) + " " + metric.remedy;
+  const std::vector<std::string>& unset = viewed.estimate.unset;
+  const bool lacks_sizes = metric.is_timed() && viewed.estimate.roofline && !unset.empty();
+  return "--metric " + std::string(metric.name) + " " +
+         (lacks_sizes ? "depends on " + base::joined(unset, ", ", base::printable) + "; set them with --dim"
+                      : metric.remedy);
 }
 
 std::string netron_attachment(const Viewed& viewed, const Metric* only) {
