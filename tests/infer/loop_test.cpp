@@ -126,10 +126,11 @@ TEST_CASE("what grows by one step per trip is summed over the trips, walked one 
       "x:f32[t,4], r:f32[1,4], i0:i64=0, c:bool=true -> s = Shape(x); n = Gather(s, i0); y, u = Loop(n, c, r) {body=( "
       "i:i64[], k:bool[], v:f32[?,4] -> w = Concat(v, r) {axis=0}; d = Transpose(w); a = MatMul(r, d); e = Exp(a); "
       "o = MatMul(e, w) => k, w, o)}",
-      // The sum over a triangle: rows before the current one.
+      // The sum over a triangle: rows up to the current one.
       "x:f32[t,4], i0:i64=0, c:bool=true -> s = Shape(x); n = Gather(s, i0); u = Loop(n, c) {body=( i:i64[], k:bool[] "
       "-> "
-      "z = Constant() {value=i64[1]=[0]}; e = Unsqueeze(i, z); v = Slice(x, z, e, z); p = Exp(v); w = ReduceSum(p, z) "
+      "z = Constant() {value=i64[1]=[0]}; d = Constant() {value=i64[1]=[1]}; f = Unsqueeze(i, z); e = Add(f, d); v = "
+      "Slice(x, z, e, z); p = Exp(v); w = ReduceSum(p, z) "
       "{keepdims=0} => k, w)}",
       // A loop in a loop, with as many trips as the outer one has made.
       "x:f32[t,4], m:f32[4,4]=const, h:f32[1,4], i0:i64=0, c:bool=true -> s = Shape(x); n = Gather(s, i0); "

@@ -292,6 +292,14 @@ TEST_CASE("equalities of a branch that may not run do not bind the model") {
   CHECK(analysis.equalities.empty());
 }
 
+TEST_CASE("a size that a branch determines stays open outside it") {
+  const Analysis analysis = analyze(test::graph(
+      "x:f32[8], k:i64[1,5]=const, c:bool[] -> n = NonZero(x); v = If(c) {then_branch=( -> a = Concat(n, k) {axis=0}), "
+      "else_branch=( -> b = Concat(n, n) {axis=0})}; y = Abs(n)"));
+  CHECK(std::ranges::count(analysis.symbols, std::string("nonzero"), &Symbol::name) == 1);
+  CHECK(to_string(analysis.outputs[1].type) == "int64[1,nonzero]");
+}
+
 TEST_CASE("of branches with different ranks, the one that the operators behind it accept is taken") {
   // x.squeeze(2) before an operator that needs a rank, as torch exports it.
   const std::string squeeze =

@@ -108,7 +108,6 @@ TEST_CASE("indices fixed at export take the batch where they name everything") {
 TEST_CASE("known elements are picked and placed") { check_cases(kGatherFolds); }
 
 }  // namespace
-}  // namespace pagoda::test
 
 TEST_CASE("NonZero of a triangle or a band is counted, at sizes too large to list and at free ones") {
   struct Row {
@@ -159,3 +158,5 @@ TEST_CASE("NonZero of a triangle or a band is counted, at sizes too large to lis
                     "y = NonZero(z)"));
   CHECK((*large.outputs[0].type.shape)[1] == Dim(500'500));
 }
+
+}  // namespace pagoda::test

@@ -2,6 +2,7 @@
 // rows added to the report; for Loop see loop.cpp, for Scan, SequenceMap and FlexAttention scan.cpp.
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <set>
 
 #include "graph/dim_poly.h"
@@ -190,6 +191,17 @@ void Walker::weigh_branches(Frame& frame, OpContext::State& state, const Dim& tr
 
 namespace {
 
+// The symbols from outside a branch, which dropped those that it determined, and then those that it made.
+void keep_outer(std::vector<Symbol> outer, std::vector<Symbol>& symbols) {
+  std::set<std::string_view> names;
+  for (const Symbol& symbol : outer) names.insert(symbol.name);
+  std::vector<Symbol> made;
+  for (Symbol& symbol : symbols)
+    if (!names.contains(symbol.name)) made.push_back(std::move(symbol));
+  symbols = std::move(outer);
+  std::ranges::move(made, std::back_inserter(symbols));
+}
+
 // Inputs of the main graph that hold one number or boolean and reach the condition: a value given for them may decide
 // it.
 std::string deciding_inputs(const Graph& graph, std::size_t node, ValueId condition) {
@@ -251,8 +263,12 @@ void Walker::visit_if(Frame& frame, OpContext::State& state) {
     walked.notes = session_.take_notes(first_note);
     return walked;
   };
-  Walked of_then = walk_in_branch(true), of_else = walk_in_branch(false);
-  Walked walked[] = {std::move(of_else), std::move(of_then)};
+  Walked walked[2];
+  for (const bool is_then : {true, false}) {
+    const std::vector<Symbol> outer = session_.symbols;
+    walked[is_then] = walk_in_branch(is_then);
+    keep_outer(outer, session_.symbols);
+  }
   if (walked[0].contradiction.empty() != walked[1].contradiction.empty()) {
     const bool taken = walked[1].contradiction.empty();
     session_.symbols.resize(first_symbol, {});

@@ -252,7 +252,8 @@ void Walker::visit(Frame& frame) {
   } catch (const Error& error) {
     throw NodeError(state.display_name + ": " + error.what());
   }
-  if (!problem.empty() && op.structure != nullptr) session_.symbols.resize(first_symbol, {});  // of an unfinished walk
+  if (!problem.empty() && op.structure != nullptr && session_.symbols.size() > first_symbol)
+    session_.symbols.resize(first_symbol, {});  // of an unfinished walk
   adopt_declared(frame, state, first_symbol);
   store_outputs(frame, state);
   if (!problem.empty()) unmodelled(frame, first_row, state, problem, cause);

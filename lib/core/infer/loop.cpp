@@ -111,8 +111,9 @@ void Walker::visit_loop(Frame& frame, OpContext::State& state) {
   };
   std::vector<NodeReport> counted;  // rows of the first walk, which have the weights
   if (!counters.empty()) {
-    const Session::Branch apart(session_);
-    const std::size_t first_note = session_.diagnostics.size(), first_symbol = session_.symbols.size();
+    const std::vector<Symbol> outer = session_.symbols;
+    const std::size_t first_note = session_.diagnostics.size();
+    std::optional<Session::Branch> apart(std::in_place, session_);
     for (Growing& counter : counters) {
       const ElementType type = inputs[counter.carried + 2].type.element;
       const auto probe = [&] { return session_.fresh("probe", state.display_name, "", std::nullopt); };
@@ -134,7 +135,8 @@ void Walker::visit_loop(Frame& frame, OpContext::State& state) {
     for (const Growing& counter : counters) set_element(counter, counter.probe);
     counted = std::move(once.rows);
     (void)session_.take_notes(first_note);
-    session_.symbols.resize(first_symbol, {});
+    apart.reset();
+    session_.symbols = outer;
     calls_.clear();  // their rows may hold symbols of this walk
   }
 
