@@ -241,6 +241,7 @@ void Walker::visit(Frame& frame) {
     else
       problem = "no rule for " + (node.domain.empty() ? "" : node.domain + ".") + node.op_type;
   } catch (const RuleStop& stop) {
+    if (stop.kind == RuleStop::Kind::Contradiction) cause = Cause::Contradiction;
     problem = stop.message.empty() ? "not enough is known" : stop.message;
     if (stop.kind == RuleStop::Kind::UnknownInput) cause = Cause::UnknownInput;
     if (stop.kind == RuleStop::Kind::Contradiction && contradiction_.empty())

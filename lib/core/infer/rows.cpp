@@ -129,7 +129,8 @@ void Walker::unmodelled(Frame& frame, std::size_t first_row, const OpContext::St
   row.cost.mark = Mark::Unmodelled;
   count_parameters(row, state);
   count_bodies(row, state.node);
-  session_.note(Severity::Warning, state.display_name, "not modelled: " + problem, cause);
+  const char* const what = cause == Cause::Contradiction ? "cannot run at these sizes: " : "not modelled: ";
+  session_.note(Severity::Warning, state.display_name, what + problem, cause);
   row.problem = problem;
   for (std::size_t i = first_row; i < frame.rows.size(); ++i) {
     row.params += frame.rows[i].params;

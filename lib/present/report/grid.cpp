@@ -100,7 +100,7 @@ void add_time_rows(base::Grid& grid, const Data& data) {
 std::string unmodelled_text(const EstimateDocument& estimate) {
   const documents::EstimateTotals& totals = estimate.totals;
   if (totals.unmodelled_nodes == 0) return "";
-  const auto broken = std::ranges::find(estimate.diagnostics, Cause::Unmodelled, &Diagnostic::cause);
+  const auto broken = std::ranges::find(estimate.diagnostics, Cause::Contradiction, &Diagnostic::cause);
   const std::string nodes = counted(totals.unmodelled_nodes, "node") + " not modelled";
   if (broken != estimate.diagnostics.end())
     return "the model cannot run at these sizes, see " + base::printable(broken->node) + "; " + nodes;
