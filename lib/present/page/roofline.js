@@ -123,11 +123,11 @@ const ruler_font = document.createElement("canvas").getContext("2d");
 ruler_font.font = '12px "DejaVu Sans", Verdana, sans-serif';
 const text_width = (text) => ruler_font.measureText(text).width;
 function slanted(x, y, width, angle) {
-  const parts = Math.abs(angle) < 0.02 ? 1 : Math.max(2, Math.floor(width / 12)), boxes = [];
+  const parts = Math.abs(angle) < 0.02 ? 1 : Math.max(2, Math.floor(width / 12)), boxes = [], dx = 8 * Math.abs(Math.sin(angle)), dy = 8 * Math.abs(Math.cos(angle));
   for (let i = 0; i < parts; ++i) {
     const a = width * (i / parts - 0.5), b = width * ((i + 1) / parts - 0.5);
     const ya = y + a * Math.sin(angle), yb = y + b * Math.sin(angle);
-    boxes.push([x + a * Math.cos(angle), Math.min(ya, yb) - 8, x + b * Math.cos(angle), Math.max(ya, yb) + 8]);
+    boxes.push([x + a * Math.cos(angle) - dx, Math.min(ya, yb) - dy, x + b * Math.cos(angle) + dx, Math.max(ya, yb) + dy]);
   }
   return boxes;
 }

@@ -22,6 +22,8 @@ constexpr double kRowOfMargin = 13;
 std::vector<Box> slanted(double x, double y, double width, double degrees) {
   constexpr double kHalf = 8;
   const double angle = degrees * std::numbers::pi / 180;
+  // Half of the letters' height, across the text.
+  const double dx = kHalf * std::abs(std::sin(angle)), dy = kHalf * std::abs(std::cos(angle));
   const int parts = std::abs(degrees) < 1 ? 1 : std::max(2, static_cast<int>(width / 12));
   std::vector<Box> boxes;
   for (int i = 0; i < parts; ++i) {
@@ -29,7 +31,7 @@ std::vector<Box> slanted(double x, double y, double width, double degrees) {
                  to = width * (static_cast<double>(i + 1) / parts - 0.5);
     const double ya = y + from * std::sin(angle), yb = y + to * std::sin(angle);
     boxes.push_back(
-        {x + from * std::cos(angle), std::min(ya, yb) - kHalf, x + to * std::cos(angle), std::max(ya, yb) + kHalf});
+        {x + from * std::cos(angle) - dx, std::min(ya, yb) - dy, x + to * std::cos(angle) + dx, std::max(ya, yb) + dy});
   }
   return boxes;
 }
