@@ -271,9 +271,12 @@ void parallel(A& a, typename A::template Ref<EstimateParallel> x) {
 template <typename A>
 void launched(A& a, typename A::template Ref<RooflineTotals> x) {
   if constexpr (A::kReads) {
-    if (!a.has("launched_seconds")) return;
+    std::optional<double> seconds;  // of files that lack it, the former name holds
+    a.maybe("launched_seconds", seconds);
+    if (seconds) x.eager_seconds = seconds;
+  } else {
+    a("launched_seconds", x.eager_seconds);
   }
-  a("launched_seconds", x.eager_seconds);
 }
 
 template <typename A>
