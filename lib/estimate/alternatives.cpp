@@ -305,7 +305,7 @@ std::vector<EstimateAdvice> faster(const Model& model, const EstimateRequest& re
   std::erase_if(advice, [](const EstimateAdvice& each) { return each.gain < kLeastGain; });
   std::ranges::stable_sort(advice, std::ranges::greater(), &EstimateAdvice::gain);
   // Nothing else helps as long as launches are the limit: the rest is about the time with them.
-  std::ranges::stable_partition(advice, [](const auto& each) { return each.kind == AdviceKind::Launch; });
+  std::stable_partition(advice.begin(), advice.end(), [](const auto& each) { return each.kind == AdviceKind::Launch; });
   return advice;
 }
 

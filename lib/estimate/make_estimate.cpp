@@ -400,7 +400,10 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
   // Times and memory plans need sizes; a sweep has its own.
   const std::string problem = request.device || request.memory ? impossible_size(analysis, {}) : std::string();
   if (axes.empty() && !problem.empty()) throw Error(problem);
-  const std::string broken = broken_at_one(model, request, start.phase, analysis, swept);
+  // One message is enough where a size itself is impossible.
+  const std::string broken = impossible_size(analysis, swept).empty()
+                                 ? broken_at_one(model, request, start.phase, analysis, swept)
+                                 : std::string();
   if (!broken.empty()) {
     if (axes.empty() && (request.device || request.memory) && estimate.unset.empty()) throw Error(broken);
     warn(analysis, broken);

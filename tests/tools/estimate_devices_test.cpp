@@ -67,7 +67,7 @@ TEST_CASE("with a device the answer says whether the model fits, how fast it can
   CHECK(result.code == 0);
   CHECK(lines(result.out) <= 20);
   for (const char* text : {"\nfits      yes", "largest batch", "\ntime ", "items/s", "\nfaster ",
-                           "capture a CUDA graph", "--batch ", "\nheaviest "})
+                           "Capture a CUDA graph", "--batch ", "\nheaviest "})
     CHECK_MESSAGE(result.out.find(text) != std::string::npos, text, "\n", result.out);
 }
 
