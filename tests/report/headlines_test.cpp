@@ -41,7 +41,7 @@ Read read(const std::string& text) {
       kBound(
           "^(?:does not fit: [^;]*; )?(?:≥ )?([\\d.]+ \\S+) (?:a training step, )?(fused|unfused|resident)"
           "(?: for what is modelled)?(?: \\(([^)]*)\\))?"),
-      kOther("(floor) ([\\d.]+(?: \\S+)?)|([\\d.]+(?: \\S+)?) (fused|unfused)"),
+      kOther("(floor) ([\\d.]+(?: [^\\s;]+)?)|([\\d.]+(?: [^\\s;]+)?) (fused|unfused)"),
       kTold("^(?:does not fit: [^;]*; )?([\\d.]+ \\S+) (measured|predicted)"),
       kLimit("(memory|compute)-bound for ([\\d.]+) % of the time");
   if (std::regex_search(text, found, kLaunched)) {
