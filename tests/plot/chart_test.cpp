@@ -150,7 +150,7 @@ TEST_CASE("the headline of kernels with a wall time is of the run, and says what
   const std::optional<Verdict> verdict = verdict_of(chart);
   REQUIRE(verdict);
   CHECK(verdict->time == "1.00 ms measured");
-  CHECK(verdict->limit.starts_with(base::rounded(100 * series.bound_seconds / run) + " % of what"));
+  CHECK(verdict->limit.starts_with(base::rounded(100 * series.bound_seconds / run, 2) + " % of what"));
   CHECK(verdict->ladder.back().seconds == run);
   CHECK(verdict->actions.at(0).sentence() == "756 µs, 75.6 % of the run, lies between kernels.");
   // Without a wall time, the sum of the kernels is all there is.

@@ -5,6 +5,7 @@
 #include <regex>
 
 #include "pagoda/core/model.h"
+#include "pagoda/documents/columns.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/estimate/make_estimate.h"
 #include "pagoda/present/report.h"
@@ -14,6 +15,7 @@
 namespace pagoda::present::report {
 namespace {
 
+using documents::Count;
 using documents::EstimateDocument;
 using documents::EstimateRoofline;
 using estimate::EstimateRequest;
@@ -313,6 +315,54 @@ TEST_CASE("several devices: the fastest that holds the model, and the next") {
   CHECK(headline(estimate) == "fastest on h200: ≥ 600 µs, then t4: ≥ 9.00 ms (15.0×)");
   for (auto& variant : estimate.variants) variant.fits = false;
   CHECK(headline(estimate) == "does not fit any of them");
+}
+
+TEST_CASE("a fit that is a lower bound has one sign") {
+  EstimateDocument estimate = by_hand();
+  estimate.fit = documents::EstimateFit{.device_bytes = Count(141'000'000'000),
+                                        .total_bytes = Count(304'000'000).at_least(true),
+                                        .at_least = true,
+                                        .fits = true};
+  CHECK(headline(estimate).ends_with("; fits: ≥ 304 MB of 141 GB"));
+}
+
+TEST_CASE("sizes that exceed a table cannot run, on one device and on several") {
+  EstimateDocument estimate = by_hand();
+  estimate.exceeded_table = "wpe has rows for 1,024 positions, these sizes take 2,001";
+  estimate.fit = documents::EstimateFit{
+      .device_bytes = Count(141'000'000'000), .total_bytes = Count(806'000'000), .fits = false};
+  const std::string said = "cannot run: " + estimate.exceeded_table;
+  CHECK(headline(estimate) == said);
+  CHECK(verdict_of(estimate)->actions.empty());
+  estimate.variants.resize(2);
+  CHECK(headline(estimate) == said);
+}
+
+TEST_CASE("a measured run replaces what a prediction says about its gap") {
+  EstimateDocument estimate = by_hand();
+  estimate.roofline->predicted.emplace().seconds = 4e-3;
+  const auto gaps = [&] {
+    const std::vector<Action> actions = verdict_of(estimate)->actions;
+    return std::ranges::count_if(actions, &Action::is_gap);
+  };
+  CHECK(gaps() == 1);
+  documents::EstimateMeasured& run = estimate.measured.emplace();
+  run.seconds = 3e-3, run.bound_share = 0.2;
+  CHECK(gaps() == 1);
+  CHECK(test::contains(verdict_of(estimate)->actions.back().text, "of the run"));
+}
+
+TEST_CASE("the table of devices says the file's precision where none was asked for") {
+  EstimateDocument estimate = by_hand();
+  documents::EstimateVariant variant;
+  CHECK(documents::precision_text(estimate, variant) == "the file's");
+  documents::EstimateNode& node = estimate.nodes.emplace_back();
+  node.precision = ElementType::Float32, node.dequantized_from = ElementType::Int8;
+  CHECK(documents::precision_text(estimate, variant) == "float32 (file)");
+  variant.traffic = TrafficModel::Fused;
+  CHECK(documents::precision_text(estimate, variant) == "int8 (file)");
+  variant.precision = Precision::Float16;
+  CHECK(documents::precision_text(estimate, variant) == "float16");
 }
 
 TEST_CASE("rates are numbers that people say") {

@@ -237,6 +237,7 @@ Cell inner(const Row& row) {
 
 Cell fits_text(const Row& row) {
   if (!row.variant->refused.empty()) return std::string_view("cannot split");
+  if (!row.estimate->exceeded_table.empty()) return std::string_view("cannot run");
   if (!row.variant->fits) return {};
   return std::string_view(*row.variant->fits ? "fits" : "does not fit");
 }
@@ -588,7 +589,7 @@ constexpr ResultColumn kColumns[] = {
         .shown(Point, {"fits"}).only_if(has_capacity),
     column("seconds", Seconds, stored<&RooflineTotals::seconds>, "Least time on the device.").json(Point | Run).listed(Point).shown(Point, {"time ≥"}).only_if(has_run),
     column("eager_seconds", Seconds, stored<&RooflineTotals::eager_seconds>, "Least time with one launch per kernel.").json(Point | Run).listed(Point).shown(Point, {"launched ≥", 2}).if_any().only_if(has_run),
-    column("floor_seconds", Seconds, stored<&RooflineTotals::floor_seconds>, "Least time whatever is fused.").json(Point | Run).follows(View::Json, "seconds").listed(Point).only_if(has_run),
+    column("floor_seconds", Seconds, stored<&RooflineTotals::floor_seconds>, "Floor: no engine can be faster.").json(Point | Run).follows(View::Json, "seconds").listed(Point).only_if(has_run),
     column("compute_seconds", Seconds, stored<&RooflineTotals::compute_seconds>, "Least time of the arithmetic.").json(Point | Run).only_if(has_run),
     column("memory_seconds", Seconds, stored<&RooflineTotals::memory_seconds>, "Least time of the traffic.").json(Point | Run).only_if(has_run),
     column("launches", Number, stored<&RooflineTotals::launches>, "Kernels that run.").json(Point | Run).only_if(has_run),
@@ -634,7 +635,8 @@ constexpr ResultColumn kColumns[] = {
     column("split", Number, [](const Row& row) -> Cell { return split_text(row.variant->parallel.value_or(ParallelOptions{})); },
            "Number of devices, and how they share the model.")
         .shown(Variant, {"devices"}).only_if(has_groups).of_choice(),
-    column("precision", Text, stored<&EstimateVariant::precision>, "Precision in place of the file's.").json(Variant).listed(Variant).shown(Variant, {"precision", 0, 0, "as filed"}, shows<&EstimateVariant::precision>).of_choice(),
+    column("precision", Text, stored<&EstimateVariant::precision>, "Precision in place of the file's.").json(Variant).listed(Variant),
+    column("precision_text", Text, [](const Row& row) -> Cell { return precision_text(*row.estimate, *row.variant); }, "The same, or the file's own.").shown(Variant, {"precision"}, shows<&EstimateVariant::precision>).of_choice(),
     column("traffic", Text, stored<&EstimateVariant::traffic>, "Traffic model.").json(Variant).listed(Variant).shown(Variant, {"traffic", 1}, shows<&EstimateVariant::traffic>).of_choice(),
     column("total_bytes", Bytes, stored<&EstimateVariant::total_bytes>, "Memory of a run, on the device that needs the most.").json(Variant).listed(Variant).shown(Variant, {"memory"}),
     column("device_bytes", Bytes, stored<&EstimateVariant::device_bytes>, "Memory of a device.").json(Variant).listed(Variant).shown(Variant, {"of", 2}).of_choice(),
@@ -649,8 +651,8 @@ constexpr ResultColumn kColumns[] = {
            },
            "Its time over that of the first variant.")
         .shown(Variant, {"× first"}).only_if(has_no_groups),
-    column("floor_seconds", Seconds, stored<&EstimateVariant::floor_seconds>, "Least time whatever is fused.")
-        .json(Variant).listed(Variant).shown(Variant, {"whatever is fused ≥", 3}, has_no_groups).follows(View::Terminal, "bound"),
+    column("floor_seconds", Seconds, stored<&EstimateVariant::floor_seconds>, "Floor: no engine can be faster.")
+        .json(Variant).listed(Variant).shown(Variant, {"floor ≥", 3}, has_no_groups).follows(View::Terminal, "bound"),
     column("at_least", Flag, stored<&EstimateVariant::is_part>, "Whether some rows are not known: the times are then of the others.").json(Variant).listed(Variant),
     column("bound", Text, stored<&EstimateVariant::bound>, "What bounds the time.").json(Variant).listed(Variant).shown(Variant, {"bound"}),
     column("items_per_second", Rate, stored<&EstimateVariant::items_per_second>, "Items or tokens per second, at most.").json(Variant).listed(Variant).shown(Variant, {"items/s ≤"}),

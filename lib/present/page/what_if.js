@@ -444,7 +444,7 @@ function connect_what_if() {
       range.value = Math.log2(Math.max(1, asked.sizes[i] ?? 1));
     };
   });
-  by_id("what-if-precision").append(...what.cases.map((each, i) => new Option(each.precision ?? "as filed", i)));
+  by_id("what-if-precision").append(...what.cases.map((each, i) => new Option(each.precision ?? "the file's", i)));
   by_id("what-if-device").append(...what.devices.map((each, i) => new Option(each.name, i)));
   by_id("what-if-precision").addEventListener("change", (event) => ask({ case: +event.target.value }));
   by_id("what-if-device").addEventListener("change", (event) => ask({ device: +event.target.value }));

@@ -35,7 +35,7 @@ void add_measured(const Series& series, const documents::EstimateMeasured* known
   constexpr double kWorthALine = 0.005;  // of the run, between kernels or in kernels that overlap
   const double seconds = series.whole_seconds();
   const bool is_run = std::abs(seconds - series.seconds) > kWorthALine * seconds;
-  report::Measurement run{.seconds = seconds};
+  report::Measurement run{.seconds = seconds, .has_kernels = true};
   // The estimate holds a run against the roofs of the precision that it ran in; without one, kernels have their own.
   if (known != nullptr && std::abs(known->seconds - seconds) <= kWorthALine * seconds)
     run.bound_share = known->bound_share;

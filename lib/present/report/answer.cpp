@@ -92,11 +92,10 @@ Line traffic_line(const Data& data) {
   constexpr base::EnumNames<TrafficModel::Resident> kMeanings(
       "every node reads its inputs and writes its outputs", "fused: what stays within a kernel moves nothing",
       "fused, and tensors stay in the cache of the device while they fit");
-  return {
-      "traffic", bytes(data.estimate.moved().bytes.at_least(totals.partial)),
-      dotted({of_forward(data.estimate),
-              intensity ? cat(intensity_text(*intensity), " ", operation(data.estimate.count), "/B") : "",
-              std::string(kMeanings[data.traffic()])})};
+  return {"traffic", bytes(data.estimate.moved().bytes.at_least(totals.partial)),
+          dotted({of_forward(data.estimate),
+                  intensity ? cat(intensity_text(*intensity), " ", operation(data.estimate.count), "/B") : "",
+                  std::string(kMeanings[data.traffic()])})};
 }
 
 // The phase of a language model: new tokens per run, growth of the cache, bytes per token.
@@ -113,7 +112,7 @@ Line phase_line(const EstimateDocument& estimate) {
 Line fit_line(const EstimateDocument& estimate) {
   const EstimateFit& fit = *estimate.fit;
   const std::string device = device_text(*estimate.roofline);
-  if (!estimate.exceeded_table.empty()) return {"fits", "no", base::printable(estimate.exceeded_table)};
+  if (!estimate.exceeded_table.empty()) return {"fits", "no", table_text(estimate)};
   if (!fit.device_bytes) return {"fits", "?", cat("the memory of ", device, " is not known")};
   if (!fit.total_bytes) return {"fits", "?", cat("depends on ", base::joined(estimate.unset, ", ", base::printable))};
   const bool has_users = estimate.phase && estimate.phase->phase == Phase::Decode;
@@ -128,7 +127,7 @@ Line fit_line(const EstimateDocument& estimate) {
       : *fit.fits ? "yes"
                   : "does not fit",
       dotted({cat(fit.at_least
-                      ? cat("at least ", bytes(fit.total_bytes))
+                      ? bytes(fit.total_bytes.at_least(fit.at_least))
                       : memory_share(static_cast<double>(*fit.total_bytes), static_cast<double>(*fit.device_bytes)),
                   " of the ", bytes(fit.device_bytes), " of ", device),
               fit.largest_batch ? cat(has_users ? "most users " : "largest batch ", base::grouped(*fit.largest_batch))
@@ -355,10 +354,12 @@ std::vector<Line> answer_lines(const Data& data) {
   if (estimate.roofline && estimate.unset.empty()) {
     const std::optional<Verdict> verdict = verdict_of(estimate);
     if (estimate.fit) lines.push_back(fit_line(estimate));
-    if (estimate.roofline->parallel) add_devices(lines, estimate);
-    add_times(lines, data, *verdict);
-    add_energy(lines, estimate);
-    add_actions(lines, *verdict);
+    if (estimate.exceeded_table.empty()) {  // else no run has a time
+      if (estimate.roofline->parallel) add_devices(lines, estimate);
+      add_times(lines, data, *verdict);
+      add_energy(lines, estimate);
+      add_actions(lines, *verdict);
+    }
   }
   // Shares of time are not known at open sizes.
   if (!data.published() && (estimate.unset.empty() || !estimate.roofline))
@@ -373,7 +374,9 @@ std::string headline_text(const EstimateDocument& estimate, std::size_t width) {
   if (!verdict) return "";
   const std::string margin(verdict->subject.size() + 2, ' ');
   std::string begin = verdict->subject + "  ", text;
-  const std::string said = dotted({verdict->headline(" · "), verdict->device});
+  std::string said = dotted({verdict->headline(" · "), verdict->device});
+  // "fastest on h200" in a sentence of its own is "h200" beside the subject.
+  if (const std::string again = verdict->subject + " on "; said.starts_with(again)) said.erase(0, again.size());
   for (const std::string& part : wrapped(said, width, margin.size()))
     text += std::exchange(begin, margin) + part + "\n";
   return text;

@@ -121,8 +121,7 @@ std::string answer(const Pipeline& pipeline) {
               base::si_rate(items / *pipeline.seconds, "items/s");
     }
     if (pipeline.floor_seconds)
-      text +=
-          "\n        ≥ " + base::si_seconds(*pipeline.floor_seconds) + " whatever an engine fuses or keeps on the chip";
+      text += "\n        ≥ " + base::si_seconds(*pipeline.floor_seconds) + " floor: no engine can be faster";
     text += "\n";
   }
   text += "memory  " + least + cell(pipeline.resident_bytes, "B") + " with all weights on the device" +

@@ -27,7 +27,7 @@ using documents::EstimateVariant;
 using Named = std::pair<std::string_view, std::string_view>;
 
 // clang-format off
-constexpr std::array<Named, 15> kSentences = {{
+constexpr std::array<Named, 16> kSentences = {{
     {"bound",     "{time} {what} ({others})"},
     {"part",      "≥ {time} {what} for what is modelled ({others})"},
     {"floor",     "floor {time}"},
@@ -37,6 +37,7 @@ constexpr std::array<Named, 15> kSentences = {{
     {"fits",      "fits: {part}"},
     {"misfit",    "does not fit: {part}"},
     {"unset",     "set {dims} first"},
+    {"table",     "cannot run: {table}"},
     {"rate",      "at most {rate}"},
     {"graph",     "Capture a {graph}: {from} → {to}"},
     {"fuse",      "Fuse: {from} → {to}"},
@@ -80,8 +81,8 @@ double memory_share_of(const EstimateDocument& estimate) {
 
 std::string fit_text(const EstimateFit& fit, bool is_each) {
   if (!fit.fits || !fit.device_bytes || !fit.total_bytes) return "";
-  const std::string used = cell(fit.total_bytes, "B"), whole = cell(fit.device_bytes, "B");
-  std::string part = cat(fit.at_least ? "≥ " : "", used, " of ", whole);
+  const std::string used = cell(Count(*fit.total_bytes), "B"), whole = cell(fit.device_bytes, "B");
+  std::string part = cat(cell(fit.total_bytes.at_least(fit.at_least), "B"), " of ", whole);
   if (used == whole && *fit.total_bytes != *fit.device_bytes)  // "141 GB of 141 GB" explains nothing
     part += cat(" (", memory_share(static_cast<double>(*fit.total_bytes), static_cast<double>(*fit.device_bytes)), ")");
   return said(sentence(*fit.fits ? "fits" : "misfit"), {{"part", part + (is_each ? " each" : "")}});
@@ -130,12 +131,15 @@ void add_advice(Verdict& verdict, const EstimateDocument& estimate, const Bounds
 }
 
 // Time above a bound that is far below says nothing about traffic and arithmetic: advice on them would mislead.
-void say_gap(Verdict& verdict, double seconds, double bound, const char* of) {
+void say_gap(Verdict& verdict, double seconds, double bound, const char* of, bool is_explained = false) {
   constexpr double kFar = 2;
+  std::erase_if(verdict.actions, [](const Action& action) { return action.is_gap; });  // of the prediction
   if (bound <= 0 || seconds < kFar * bound) return;
   std::erase_if(verdict.actions, [](const Action& action) { return action.lowers_bound; });
+  if (is_explained) return;
   verdict.actions.push_back({.text = cat("Look at kernels and launches first: ", base::si_seconds(seconds - bound),
-                                         " of the ", of, " lie above the bound")});
+                                         " of the ", of, " lie above the bound"),
+                             .is_gap = true});
 }
 
 void say_predicted(Verdict& verdict, const EstimateRoofline& roofline, const Bounds& bounds) {
@@ -227,6 +231,7 @@ void say_variants(Verdict& verdict, const EstimateDocument& estimate) {
   if (known.empty()) {
     const bool is_small = std::ranges::any_of(all, [](const auto& each) { return each.fits == false; });
     verdict.is_blocked = is_small;
+    verdict.subject = is_small ? "fits" : "time";
     (is_small ? verdict.fit : verdict.time) = is_small ? "does not fit any of them" : "no time is known";
     return;
   }
@@ -235,7 +240,7 @@ void say_variants(Verdict& verdict, const EstimateDocument& estimate) {
     std::vector<std::string> parts;
     if (of_device || of_count || !of_precision)
       parts.push_back((of_count ? cat(each.devices(), " × ") : "") + base::printable(each.device));
-    if (of_precision) parts.emplace_back(each.precision ? to_string(*each.precision) : "floats as filed");
+    if (of_precision) parts.push_back(documents::precision_text(estimate, each));
     if (of_traffic) parts.emplace_back(to_string(each.traffic));
     return cat(base::joined(parts), ": ", each.predicted ? "" : "≥ ", base::si_seconds(*seconds(each)),
                each.predicted ? " predicted" : "");
@@ -361,7 +366,7 @@ void say_measured(Verdict& verdict, const Measurement& run) {
     // A run below the bound did other work than the bound is of: no share of a roof says so.
     verdict.limit = *run.bound_share > 1 ? cat(base::rounded(*run.bound_share), "× faster than its bound")
                                          : cat(part_of_time(*run.bound_share), " % of what ", roofs, " can do");
-    say_gap(verdict, run.seconds, *run.bound_share * run.seconds, "run");
+    say_gap(verdict, run.seconds, *run.bound_share * run.seconds, "run", run.has_kernels);
   }
   std::erase_if(verdict.ladder, [](const Rung& rung) { return rung.name == "measured"; });
   verdict.ladder.push_back({"measured", run.seconds});
@@ -399,6 +404,10 @@ std::string rate_text(double value, std::string_view unit) {
              unit);
 }
 
+std::string table_text(const EstimateDocument& estimate) {
+  return said(sentence("table"), {{"table", base::printable(estimate.exceeded_table)}});
+}
+
 const char* rate_unit(const EstimateDocument& estimate) {
   if (!estimate.roofline || !estimate.roofline->items) return "runs/s";
   return estimate.phase ? "tokens/s" : "items/s";
@@ -426,6 +435,12 @@ std::optional<Verdict> verdict_of(const EstimateDocument& estimate) {
     verdict.subject = "sizes";
     verdict.is_blocked = true;
     verdict.time = said(sentence("unset"), {{"dims", base::joined(estimate.unset, ", ", base::printable)}});
+    return verdict;
+  }
+  if (!estimate.exceeded_table.empty()) {  // on no device, however long it takes
+    verdict.subject = "sizes";
+    verdict.is_blocked = true;
+    verdict.time = table_text(estimate);
     return verdict;
   }
   if (estimate.sweep && roofline) {

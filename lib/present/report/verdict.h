@@ -29,6 +29,7 @@ struct Action {
   std::string of_what = {};   // what grows by the gain, if not the speed: "tokens/s"
   std::string request = {};   // the request that makes it, as its front end spells it: "--traffic fused"
   bool lowers_bound = false;  // by less traffic or faster arithmetic, which a run far above its bound does not feel
+  bool is_gap = false;        // of a run or prediction far above its bound; what is known of its kernels says more
 
   std::string sentence() const;  // "Fuse: 2.10 ms → 635 µs (3.31×)."
 };
@@ -83,6 +84,7 @@ struct Measurement {
   double seconds = 0;
   std::optional<double> bound_share = {};   // bound / measured
   std::optional<Precision> precision = {};  // whose roofs the bound is of, if not those of the estimate
+  bool has_kernels = false;                 // whose times say where that above the bound goes
 };
 // Replaces time and limit, and advice that lowers only a bound far below the run.
 void say_measured(Verdict& verdict, const Measurement& run);
@@ -99,7 +101,9 @@ std::optional<Knee> knee_of(const documents::EstimateSweep& sweep);
 std::string rate_text(double value, std::string_view unit);
 // What a rate counts: "tokens/s", "items/s", "runs/s".
 const char* rate_unit(const documents::EstimateDocument& estimate);
-// "floats as filed" are those of most work: "float16". Empty: not known.
+// "cannot run: wpe has rows for 1,024 positions, these sizes take 2,001"; the estimate must have such a table.
+std::string table_text(const documents::EstimateDocument& estimate);
+// The precision of most work: "float16". Empty: not known.
 std::string precision_text(const documents::EstimateRoofline& roofline);
 
 // The sentences, with holes in braces. The page fills the same ones for other sizes.
