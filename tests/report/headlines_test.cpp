@@ -313,24 +313,27 @@ TEST_CASE("several devices: the fastest that holds the model, and the next") {
   add("h200", 0.6e-3, true);
   add("b200", 0.3e-3, false);
   CHECK(headline(estimate) == "fastest on h200: ≥ 600 µs, then t4: ≥ 9.00 ms (15.0×)");
+  EstimateDocument one = estimate;  // one device in several precisions
+  for (auto& variant : one.variants) variant.device = "h200";
+  one.variants[1].precision = Precision::Float16;
+  CHECK(headline(one).starts_with("fastest in float16: ≥ 600 µs, then the file's: ≥ 9.00 ms"));
   for (auto& variant : estimate.variants) variant.fits = false;
   CHECK(headline(estimate) == "does not fit any of them");
 }
 
 TEST_CASE("a fit that is a lower bound has one sign") {
   EstimateDocument estimate = by_hand();
-  estimate.fit = documents::EstimateFit{.device_bytes = Count(141'000'000'000),
-                                        .total_bytes = Count(304'000'000).at_least(true),
-                                        .at_least = true,
-                                        .fits = true};
+  documents::EstimateFit& fit = estimate.fit.emplace();
+  fit.device_bytes = Count(141'000'000'000), fit.total_bytes = Count(304'000'000).at_least(true);
+  fit.at_least = true, fit.fits = true;
   CHECK(headline(estimate).ends_with("; fits: ≥ 304 MB of 141 GB"));
 }
 
 TEST_CASE("sizes that exceed a table cannot run, on one device and on several") {
   EstimateDocument estimate = by_hand();
   estimate.exceeded_table = "wpe has rows for 1,024 positions, these sizes take 2,001";
-  estimate.fit = documents::EstimateFit{
-      .device_bytes = Count(141'000'000'000), .total_bytes = Count(806'000'000), .fits = false};
+  documents::EstimateFit& fit = estimate.fit.emplace();
+  fit.device_bytes = Count(141'000'000'000), fit.total_bytes = Count(806'000'000), fit.fits = false;
   const std::string said = "cannot run: " + estimate.exceeded_table;
   CHECK(headline(estimate) == said);
   CHECK(verdict_of(estimate)->actions.empty());

@@ -376,7 +376,8 @@ std::string headline_text(const EstimateDocument& estimate, std::size_t width) {
   std::string begin = verdict->subject + "  ", text;
   std::string said = dotted({verdict->headline(" · "), verdict->device});
   // "fastest on h200" in a sentence of its own is "h200" beside the subject.
-  if (const std::string again = verdict->subject + " on "; said.starts_with(again)) said.erase(0, again.size());
+  for (const char* const word : {" on ", " in "})
+    if (const std::string again = verdict->subject + word; said.starts_with(again)) said.erase(0, again.size());
   for (const std::string& part : wrapped(said, width, margin.size()))
     text += std::exchange(begin, margin) + part + "\n";
   return text;

@@ -236,16 +236,17 @@ void say_variants(Verdict& verdict, const EstimateDocument& estimate) {
     return;
   }
   std::ranges::stable_sort(known, {}, [&](const EstimateVariant* each) { return *seconds(*each); });
+  const bool names_device = of_device || of_count || !of_precision;
   const auto text = [&](const EstimateVariant& each) {
     std::vector<std::string> parts;
-    if (of_device || of_count || !of_precision)
+    if (names_device)
       parts.push_back((of_count ? cat(each.devices(), " × ") : "") + base::printable(each.device));
     if (of_precision) parts.push_back(documents::precision_text(estimate, each));
     if (of_traffic) parts.emplace_back(to_string(each.traffic));
     return cat(base::joined(parts), ": ", each.predicted ? "" : "≥ ", base::si_seconds(*seconds(each)),
                each.predicted ? " predicted" : "");
   };
-  verdict.time = cat("fastest on ", text(*known.front()));
+  verdict.time = cat(names_device ? "fastest on " : "fastest in ", text(*known.front()));
   if (known.size() > 1)
     verdict.limit = cat("then ", text(*known[1]), " (", base::rounded(*seconds(*known[1]) / *seconds(*known[0])), "×)");
 }
