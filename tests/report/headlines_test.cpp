@@ -355,6 +355,15 @@ TEST_CASE("a measured run replaces what a prediction says about its gap") {
   CHECK(test::contains(verdict_of(estimate)->actions.back().text, "of the run"));
 }
 
+TEST_CASE("a run below its bound gets no advice that starts from the bound") {
+  EstimateDocument estimate = by_hand();
+  estimate.advice = {{.kind = documents::AdviceKind::Batch, .batch = 32, .seconds = 1e-3, .gain = 2}};
+  REQUIRE(verdict_of(estimate)->actions.size() == 1);
+  documents::EstimateMeasured& run = estimate.measured.emplace();
+  run.seconds = 0.6e-3, run.bound_share = 1.06;
+  CHECK(verdict_of(estimate)->actions.empty());
+}
+
 TEST_CASE("the table of devices says the file's precision where none was asked for") {
   EstimateDocument estimate = by_hand();
   documents::EstimateVariant variant;

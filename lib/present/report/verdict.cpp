@@ -239,8 +239,7 @@ void say_variants(Verdict& verdict, const EstimateDocument& estimate) {
   const bool names_device = of_device || of_count || !of_precision;
   const auto text = [&](const EstimateVariant& each) {
     std::vector<std::string> parts;
-    if (names_device)
-      parts.push_back((of_count ? cat(each.devices(), " × ") : "") + base::printable(each.device));
+    if (names_device) parts.push_back((of_count ? cat(each.devices(), " × ") : "") + base::printable(each.device));
     if (of_precision) parts.push_back(documents::precision_text(estimate, each));
     if (of_traffic) parts.emplace_back(to_string(each.traffic));
     return cat(base::joined(parts), ": ", each.predicted ? "" : "≥ ", base::si_seconds(*seconds(each)),
@@ -368,6 +367,8 @@ void say_measured(Verdict& verdict, const Measurement& run) {
     verdict.limit = *run.bound_share > 1 ? cat(base::rounded(*run.bound_share), "× faster than its bound")
                                          : cat(part_of_time(*run.bound_share), " % of what ", roofs, " can do");
     say_gap(verdict, run.seconds, *run.bound_share * run.seconds, "run", run.has_kernels);
+    // Advice starts from the bound, which such a run is already below.
+    if (*run.bound_share > 1) std::erase_if(verdict.actions, [](const Action& action) { return action.lowers_bound; });
   }
   std::erase_if(verdict.ladder, [](const Rung& rung) { return rung.name == "measured"; });
   verdict.ladder.push_back({"measured", run.seconds});
