@@ -8,6 +8,7 @@
 #include "pagoda/base/integer.h"
 #include "pagoda/base/text.h"
 
+#pragma GCC visibility push(default)
 namespace pagoda::base {
 
 // "1 kernel", "12,345 kernels". `many`: the noun, or noun and verb, of several; empty: `one` and an "s".
@@ -17,3 +18,4 @@ inline std::string counted(Int count, std::string_view one, std::string_view man
 }
 
 }  // namespace pagoda::base
+#pragma GCC visibility pop
