@@ -394,7 +394,8 @@ void add_fit_and_advice(const Model& model, const Model& file_model, const Estim
                         Findings& findings) {
   const std::optional<OpenBatch> open = open_batch(model, request, findings.analysis);
   findings.estimate.fit = fit_of(model, file_model, request, open, findings);
-  if (!request.advice) return;
+  // No change here gives a table more rows.
+  if (!request.advice || !findings.estimate.exceeded_table.empty()) return;
   std::vector<EstimateAdvice>& advice = findings.estimate.advice;
   if (findings.estimate.fit->fits == false)
     advice = fitting(model, request, open, findings);

@@ -218,6 +218,21 @@ TEST_CASE("a run that does not fit is told first what makes it fit") {
   CHECK(make_estimate(model, request).fit->fits == true);
 }
 
+TEST_CASE("nothing is advised for sizes that exceed a table: it would not make them run") {
+  EstimateRequest request{.sizes = {.batch = 4},
+                          .phase = PhaseOptions{.phase = Phase::Decode, .past = 1024},
+                          .device = find_device("a100-80gb"),
+                          .advice = true};
+  const EstimateDocument estimate = make_estimate(bundled("gpt2_past"), request);
+  REQUIRE_FALSE(estimate.exceeded_table.empty());
+  CHECK(estimate.fit->fits == false);
+  CHECK(estimate.advice.empty());
+  request.phase->past = 1023;
+  const EstimateDocument last = make_estimate(bundled("gpt2_past"), request);
+  CHECK(last.exceeded_table.empty());
+  CHECK_FALSE(last.advice.empty());
+}
+
 TEST_CASE("a smaller batch and more devices are advised if they fit") {
   EstimateRequest request{.sizes = {.batch = 200'000}, .device = find_device("h200"), .precision = Precision::Int8};
   request.advice = true;

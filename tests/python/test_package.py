@@ -1,5 +1,6 @@
 """The package against the command line: the same library must give the same answer."""
 
+import json
 import os
 import re
 import subprocess
@@ -23,6 +24,8 @@ REQUESTS = [
     ("resnet50_dynamic", {"inputs": {"input": (2, 3, 224, 224)}}, ["--input", "input=2x3x224x224"]),
     ("gpt2_past", {"batch": 4, "phase": "decode", "past": 1024, "device": "a100-80gb"},
      ["--batch", 4, "--phase", "decode", "--past", 1024, "--device", "a100-80gb"]),
+    ("gpt2_past", {"batch": 4, "phase": "decode", "past": 512, "device": "a100-80gb"},
+     ["--batch", 4, "--phase", "decode", "--past", 512, "--device", "a100-80gb"]),
     ("vit_b_16", {"batch": 4, "training": True, "optimizer": "adamw"},
      ["--batch", 4, "--training", "--optimizer", "adamw"]),
     ("resnet152", {"predict": True, "engine": "onnxruntime-cpu", "calibration": HERE},
@@ -47,12 +50,14 @@ def plain(message):
 @pytest.mark.parametrize("name, request_, options", REQUESTS)
 def test_documents_equal_those_of_the_command_line(skeletons, estimate_json, name, request_, options):
     path = skeletons / f"{name}.onnx"
-    mine = pagoda.analyze(path, advice=False, **request_).to_dict()
+    mine = pagoda.analyze(path, **request_).to_dict()
     theirs = estimate_json(path, *options)
     for document in (mine, theirs):
         document.pop("tool")
         for diagnostic in document["diagnostics"]:
             diagnostic["message"] = plain(diagnostic["message"])
+        for advice in document.get("advice", []):
+            advice["change"] = plain(advice["change"])
     assert mine == theirs
 
 
@@ -71,6 +76,23 @@ def test_a_run_without_its_sizes_has_counts_and_no_times(skeletons):
     known = pagoda.analyze(skeletons / "bert_base.onnx", device="h200", dims={"sequence": 128})
     assert known.unset == [] and known.roofline.seconds > 0
     assert "lower_bounds" not in known.totals
+
+
+def test_members_that_were_not_asked_for_are_none(skeletons):
+    schema = json.loads((skeletons.parent.parent / "data/schemas/estimate.schema.json").read_text())
+    estimate = pagoda.analyze(skeletons / "resnet50.onnx", dims={})
+    for name in set(schema["properties"]) - set(estimate.to_dict()) - {"unset"}:
+        assert getattr(estimate, name) is None, name
+
+
+def test_sizes_beyond_a_table_get_no_advice(skeletons):
+    at = {"batch": 4, "phase": "decode", "device": "a100-80gb"}
+    beyond = pagoda.analyze(skeletons / "gpt2_past.onnx", past=1024, **at)
+    assert "1,024 positions" in beyond.exceeded_table and beyond.fit.fits is False and beyond.advice is None
+    within = pagoda.analyze(skeletons / "gpt2_past.onnx", past=1023, **at)
+    assert within.exceeded_table is None and within.fit.fits is True
+    assert {advice.kind for advice in within.advice} <= {"launch", "traffic", "precision", "batch"}
+    assert pagoda.analyze(skeletons / "gpt2_past.onnx", past=1023, advice=False, **at).advice is None
 
 
 def test_totals_and_columns_are_exact(skeletons):
@@ -140,6 +162,41 @@ def test_bytes_and_messages_are_models_too(skeletons):
     with pytest.raises(TypeError, match="int is not a model"):
         pagoda.analyze(7)
     assert pagoda.analyze(pagoda.skeleton(path), dims=at).totals == expected
+
+
+def field(number, value):
+    """A field of a protobuf message: an integer below 128, or the bytes of a text or a message."""
+    if isinstance(value, int):
+        return bytes([number << 3, value])
+    value = value.encode() if isinstance(value, str) else value
+    return bytes([number << 3 | 2, len(value)]) + value
+
+
+def relu_of_a_size_in(element_type):
+    """A model whose Relu has as many elements as the one element of the input `n`, of an onnx.TensorProto.DataType, says."""
+
+    def tensor(name, type_):
+        return field(11, field(1, name) + field(2, field(1, field(1, type_) + field(2, field(1, field(1, 1))))))
+
+    def node(op, inputs, output, attribute=b""):
+        return field(1, b"".join(field(1, name) for name in inputs) + field(2, output) + field(4, op) + attribute)
+
+    to_int64 = field(5, field(1, "to") + field(3, 7) + bytes([0xA0, 1, 2]))  # field 20, the type: INT
+    nodes = node("Cast", ["n"], "size", to_int64) + node("Expand", ["x", "size"], "wide") + node("Relu", ["wide"], "y")
+    output = field(12, field(1, "y") + field(2, field(1, field(1, 1))))
+    graph = nodes + field(2, "graph") + tensor("n", element_type) + tensor("x", 1) + output
+    return field(1, 8) + field(7, graph) + field(8, field(2, 18))
+
+
+@pytest.mark.parametrize("element_type, value, spelled", [(7, 5, "5"), (1, 5.0, "5.0"), (9, True, "true")])
+def test_values_of_inputs_decide_sizes(estimate_json, tmp_path, element_type, value, spelled):
+    model = relu_of_a_size_in(element_type)
+    assert "comparisons" in pagoda.analyze(model).totals.lower_bounds
+    given = pagoda.analyze(model, inputs={"n": value}).totals
+    assert given.comparisons == int(value) and "lower_bounds" not in given
+    path = tmp_path / "relu.onnx"
+    path.write_bytes(model)
+    assert estimate_json(path, "--input", f"n={spelled}")["totals"]["comparisons"] == given.comparisons
 
 
 def test_errors_are_those_of_the_command_line(skeletons, tool, tmp_path):

@@ -107,7 +107,8 @@ class Model:
 
 # Members of pagoda.estimate/1 that are there when they were asked for.
 _OPTIONAL = (
-    "advice", "fit", "measured", "memory", "phase", "roofline", "symbols", "traffic", "training", "variants",
+    "advice", "budgets", "exceeded_table", "fit", "measured", "memory", "phase", "precision", "roofline", "symbols",
+    "traffic", "training", "types", "variants",
 )
 
 
@@ -116,10 +117,13 @@ class Estimate:
 
     totals      a Record: macs, flops, params, bytes, intensity …, exact or None
     nodes       columns with a row a node; kernels with a row a fused kernel
-    roofline    seconds, floor_seconds, predicted … on the device
-    fit, memory, traffic, phase, training, advice, variants, symbolic, bindings, model, diagnostics
+    roofline    seconds, floor_seconds, fused_seconds, unfused_seconds, launched_seconds, predicted … on the device
+    advice      changes with their kind ("fit", "launch", "traffic", "precision", "batch"), argument and gain
+    fit, memory, traffic, phase, training, variants, symbolic, bindings, model, diagnostics
     sweep       columns with a row a size
     unset       free dims without a value, other than the batch: counts take them as 1, times and fits are None
+    exceeded_table
+                the table of positions that has too few rows for the sizes: no engine can run them
     """
 
     def __init__(self, core: Any) -> None:
