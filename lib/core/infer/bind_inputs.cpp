@@ -402,7 +402,8 @@ std::vector<std::string> batch_symbols(const Graph& graph, const std::vector<Ten
     if (is_data(type))
       for (const Dim& dim : *type.shape)
         for (const std::string& name : dim.symbols())
-          if (names_batch(name)) symbols.push_back(name);
+          // A bare letter in a formula is a count as often as a batch: past_n+n.
+          if (names_batch(name) && (dim.is_symbol() || mentions_batch(name))) symbols.push_back(name);
   if (!symbols.empty()) return symbols;
   const std::vector<std::optional<std::size_t>> axes = known_batch_axes(graph, inputs);
   // Where operators read the batch, other axes of these inputs are none, and a batch that the file fixes is fixed.

@@ -117,7 +117,7 @@ const rate_unit = (answer) => (answer.items === null ? "runs/s" : what.tokens !=
 // Sizes that the file leaves open and that nobody has set yet.
 const unset_sizes = () => what.unset.filter((name) => what.sizes.some((size, i) => size.name === name && asked.sizes[i] === null));
 // The parts of the headline, as report::verdict_of() makes them: name, separator, text.
-function parts_of(answer) {
+function headline_of(answer) {
   const { chosen, device } = answer, unset = unset_sizes(), parts = [], add = (name, separator, text) => { if (text) parts.push([name, parts.length ? separator : "", text]); };
   if (unset.length) return [["time", "", said("unset", { dims: unset.join(", ") })]];
   const fit = fits_text(answer), fits = !fit.startsWith("does not"), time = exact_seconds(chosen.seconds);
@@ -360,7 +360,7 @@ function put_verdict(answer) {
   } else {
     node("model").textContent = what.model + what.sizes.map((size, i) => `, ${size.name}=${asked.sizes[i] ?? "1 (free)"}`).join("");
     node("device").textContent = `${device.name} (${of.precision ?? what.precision})`;
-    node("text").replaceChildren(...parts_of(answer).flatMap(([name, separator, text], i) => {
+    node("text").replaceChildren(...headline_of(answer).flatMap(([name, separator, text], i) => {
       const part = document.createElement("span");
       part.id = "verdict-" + name;
       part.classList.toggle("bad", i === 0 && (unset.length > 0 || name === "fit" && text.startsWith("does not")));
