@@ -286,7 +286,8 @@ std::vector<EstimateAdvice> faster(const Model& model, const EstimateRequest& re
   // An engine that does not fuse cannot be told to.
   if (traffic_model_of(request) == TrafficModel::Unfused && !predicts(request) && !is_published(request.count))
     add({.kind = AdviceKind::Traffic, .traffic = TrafficModel::Fused}, launched_seconds(*findings.fused));
-  // Narrower formats with tensor units on the device, for models that compute in float32.
+  // Narrower formats with tensor units on the device, for models that compute in float32, if they gain on wider ones.
+  double least = now;
   const bool is_single = multiplies(findings.analysis, {ElementType::Float32});
   for (const Precision precision : {Precision::Tf32, Precision::Float16}) {
     if (!is_single || !engine_runs(request, precision) || request.precision == precision ||
@@ -294,8 +295,10 @@ std::vector<EstimateAdvice> faster(const Model& model, const EstimateRequest& re
       continue;
     EstimateRequest other = request;
     other.precision = precision;
-    add({.kind = AdviceKind::Precision, .precision = precision},
-        launched_seconds(times_of(model, other, sized(model, other).analysis)));
+    const double seconds = launched_seconds(times_of(model, other, sized(model, other).analysis));
+    if (seconds * kLeastGain > least) continue;
+    add({.kind = AdviceKind::Precision, .precision = precision}, seconds);
+    least = seconds;
   }
   if (open) {
     const std::int64_t batch = batch_of_run(model, request, *open, findings.analysis).value_or(1);

@@ -21,6 +21,9 @@ struct Models : Workshop {
     save("net.onnx",
          "opset=17 : x:f32[batch,3,8,8], w:f32[4,3,3,3]=const -> c = Conv(x, w) {pads=[1,1,1,1]} @ conv; y = Relu(c)");
     save("fixed.onnx", "x:f32[1,3,8,8], w:f32[4,3,3,3]=const -> c = Conv(x, w) {pads=[1,1,1,1]}; y = Relu(c)");
+    save("long.onnx",
+         "opset=17 : x:f32[1,3,8,8], w:f32[4,3,3,3]=const -> c = Conv(x, w) {pads=[1,1,1,1]} @ conv; r = Relu(c); "
+         "t = Tanh(r); y = Sigmoid(t)");
     save("partial.onnx", "x:f32[4,8] -> h = Relu(x); y = my.domain.Secret(h) @ mystery");
     save("decoder.onnx",
          "x:f32[batch,2,sequence,8], past:f32[batch,2,past,8] -> present = Concat(past, x) {axis=2}; "

@@ -106,8 +106,11 @@ function answer_of(request) {
 // The sentences of the command line, filled as report::said() does.
 const said = (name, values) => what.words[name].replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "").replace(/ \(\)$/, "");
 const exact_part = (share) => { const percent = 100 * share; return percent >= 9.95 ? String(Math.round(percent)) : percent.toFixed(percent >= 0.995 ? 1 : 2); };
-// A time without its unit if that is the unit of `first`.
-const beside = (seconds, first) => { const [number, unit] = exact_seconds(seconds).split(" "); return first.endsWith(" " + unit) ? number : number + " " + unit; };
+// Times without their unit, as long as all have that of the first.
+function beside(time, ...list) {
+  let first = time.split(" ")[1];
+  return list.map(exact_seconds).map((text) => { const [number, unit] = text.split(" "); if (unit !== first) first = ""; return unit === first ? number : text; });
+}
 function exact_speed(value, unit) {
   if (value >= 999.5e6) return exact_rate(value, unit);
   if (value >= 999500) return digits3(value / 1e6) + " M " + unit;
@@ -127,7 +130,7 @@ function headline_of(answer) {
     add("bound", ", ", "its bytes need the order of the kernels");
   } else {
     const other = asked.fused ? [answer.rows.seconds, "unfused"] : [answer.fused.seconds, "fused"];
-    const others = [said("floor", { time: beside(chosen.floor, time) }), said("other", { time: beside(other[0], time), what: other[1] })].join("; ");
+    const [floor, else_takes] = beside(time, chosen.floor, other[0]), others = [said("floor", { time: floor }), said("other", { time: else_takes, what: other[1] })].join("; ");
     const share = chosen.seconds > 0 ? chosen.memory_bound / chosen.seconds : 0, by_memory = share >= 0.5;
     add("time", "; ", answer.is_launched ? said("launched", { launched: exact_seconds(answer.launched), time, graph: device.graph })
       : said(chosen.unknown ? "part" : "bound", { time, what: asked.fused ? "fused" : "unfused", others }));

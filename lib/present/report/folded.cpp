@@ -68,9 +68,9 @@ std::string without_numbers(std::string_view name) {
 
 void name_first(std::vector<Folded>& rows) {
   std::map<std::string, std::size_t> times;
-  for (const Folded& row : rows) ++times[without_numbers(row.first)];
+  for (const Folded& row : rows) ++times[row.name];
   for (Folded& row : rows)
-    if (row.times > 1 && (times[without_numbers(row.first)] > 1 || row.name.find('/') == std::string::npos))
+    if (row.times > 1 && (times[row.name] > 1 || row.name.find('/') == std::string::npos))
       row.name = row.first + ", …";
 }
 

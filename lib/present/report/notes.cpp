@@ -93,56 +93,21 @@ std::string budgets_report(const std::vector<BudgetResult>& budgets) {
   return text;
 }
 
-namespace report {
 namespace {
 
-// Why the memory of a value is not known; empty if it is.
-std::string unknown_size(const TensorType& type) {
-  if (documents::stored_bytes(type)) return {};
-  if (type.container != Container::Tensor || type.element == ElementType::String)
-    return cat("it is of type ", documents::type_name(type), ", whose length varies");
-  if (bits(type.element) == 0) return "its type is not known";
-  return type.shape ? "its shape is not one of sizes" : "its rank is not known";
-}
-
-// The first node for which `reason` is not empty.
-std::string first_reason(const EstimateDocument& estimate, auto reason) {
-  for (const EstimateNode& node : estimate.nodes)
-    if (std::string text = reason(node); !text.empty())
-      return cat(base::printable(node.shown_name()), " (", base::printable(node.qualified_op()), "): ", text);
-  return {};
+// Why the work is "?"; empty if it is known.
+std::string unknown_work(const EstimateDocument& estimate) {
+  if (estimate.totals.counts.flops || is_published(estimate.count)) return {};
+  const auto node = std::ranges::find_if(
+      estimate.nodes, [](const EstimateNode& each) { return !each.counts.flops && each.mark != Mark::Unmodelled; });
+  return cat("work is not known: ",
+             node == estimate.nodes.end() ? "its sum"
+                                          : cat(base::printable(node->shown_name()), " (",
+                                                base::printable(node->qualified_op()), "): its formula"),
+             " has no value at these sizes\n");
 }
 
 }  // namespace
-
-std::string unknown_totals_report(const EstimateDocument& estimate) {
-  const EstimateTotals& totals = estimate.totals;
-  std::string text;
-  if (!totals.counts.flops && !is_published(estimate.count)) {
-    const std::string at = first_reason(estimate, [](const EstimateNode& node) {
-      return node.counts.flops || node.mark == Mark::Unmodelled ? "" : "its formula has no value at these sizes";
-    });
-    text += cat("work is not known: ", at.empty() ? "its sum has no value at these sizes" : at, "\n");
-  }
-  if (!totals.activation_peak_bytes) {
-    const std::string at = first_reason(estimate, [](const EstimateNode& node) {
-      for (const OutputInfo& output : node.outputs)
-        if (std::string why = unknown_size(output.type); !why.empty())
-          return cat("of ", base::printable(output.name), ", ", why);
-      return std::string();
-    });
-    const bool is_planned = estimate.fit && estimate.fit->total_bytes;
-    if (!at.empty() || !is_planned)
-      text += cat("memory is not known: ",
-                  at.empty() ? "its peak has too many alternatives for a formula, or a body a tensor without a size; "
-                               "--memory plans it at these sizes"
-                             : at,
-                  "\n");
-  }
-  return text;
-}
-
-}  // namespace report
 
 std::optional<Format> format(std::string_view name) {
   constexpr base::EnumNames<Format::Markdown> kNames("table", "json", "csv", "markdown");
@@ -192,8 +157,8 @@ std::string free_dims_report(const documents::EstimateDocument& estimate) {
     text += cat("free dims taken as 1: ", names, "; set them with", remedy,
                 estimate.unset.empty() ? "" : " for times and fits", ", or see formulas with --symbolic\n");
   }
-  if (const std::string problem = estimate::impossible_size(estimate); !problem.empty())
-    text += cat("warning: ", command_line(problem), "\n");
+  const std::string problem = estimate::impossible_size(estimate);
+  text += problem.empty() ? unknown_work(estimate) : cat("warning: ", command_line(problem), "\n");
   const std::vector<Symbol> symbols = estimate::unset_symbols(estimate);
   for (const auto& kind : {std::pair{report::Decider::Data, "sizes that the data decide"},
                            {report::Decider::Arithmetic, "sizes that float arithmetic decides"},
@@ -214,7 +179,7 @@ std::string free_dims_report(const documents::EstimateDocument& estimate) {
                        }),
                 "; --symbolic says what each is\n");
   }
-  return text + report::unknown_totals_report(estimate);
+  return text;
 }
 
 }  // namespace pagoda::present

@@ -73,8 +73,6 @@ std::string memory_share(double used, double whole);
 std::string cell(const Count& value, std::string_view unit = "");
 // The same exactly: "≥ 1,234".
 std::string exact_cell(const Count& value);
-// Why work or memory is "?", as lines; empty if both are known.
-std::string unknown_totals_report(const EstimateDocument& estimate);
 // Why counts and times are lower bounds although every node is modelled: "12 sizes that the data decide are taken as
 // 1". Empty if they are not.
 std::string why_at_least(const EstimateDocument& estimate);

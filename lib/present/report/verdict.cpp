@@ -51,11 +51,14 @@ std::string_view sentence(std::string_view name) { return std::ranges::find(kSen
 
 std::string part_of_time(double share) { return base::rounded(100 * share, 2); }
 
-// A time without its unit if that is the unit of `first`.
-std::string beside(double seconds, const std::string& first) {
+// A time without its unit, as long as all have that of the first: "2.10 ms (1.24; 826 µs)", "34.0 ms (826 µs; 1.24 ms)".
+std::string beside(double seconds, std::string& first) {
   std::string text = base::si_seconds(seconds);
-  const std::size_t blank = text.rfind(' ');
-  if (blank != std::string::npos && first.ends_with(text.substr(blank))) text.resize(blank);
+  const std::size_t blank = std::min(text.size(), text.rfind(' '));
+  if (first.ends_with(text.substr(blank)))
+    text.resize(blank);
+  else
+    first = "another";
   return text;
 }
 
@@ -289,7 +292,8 @@ std::span<const std::pair<std::string_view, std::string_view>> sentences() { ret
 std::string time_text(const Rung& rung) {
   const std::string time = base::si_seconds(rung.seconds);
   if (!rung.low || !rung.high) return time;
-  const std::string low = beside(*rung.low, time), high = beside(*rung.high, time);
+  std::string first = time;
+  const std::string low = beside(*rung.low, first), high = beside(*rung.high, first);
   return cat(time, " (", low, low.find(' ') == std::string::npos && high.find(' ') == std::string::npos ? "–" : " – ",
              high, ")");
 }
@@ -328,10 +332,10 @@ void say_bounds(Verdict& verdict, const Bounds& bounds) {
   const std::string time = base::si_seconds(bounds.seconds), what(to_string(bounds.traffic));
   const std::pair<TrafficModel, std::optional<double>> others[] = {{TrafficModel::Fused, bounds.fused},
                                                                    {TrafficModel::Unfused, bounds.unfused}};
-  std::string beside_it;
+  std::string beside_it, first = time;
   const auto add = [&](std::string_view name, double seconds, std::string_view traffic) {
     beside_it += (beside_it.empty() ? "" : "; ") +
-                 said(sentence(name), {{"time", beside(seconds, time)}, {"what", std::string(traffic)}});
+                 said(sentence(name), {{"time", beside(seconds, first)}, {"what", std::string(traffic)}});
   };
   if (bounds.floor) add("floor", *bounds.floor, "");
   for (const auto& [traffic, seconds] : others)
