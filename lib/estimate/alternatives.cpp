@@ -505,6 +505,7 @@ class VariantsOf {
     if (time.seconds <= 0) return;
     row.seconds = time.seconds;
     row.floor_seconds = time.floor_seconds;
+    row.launched_seconds = time.eager_seconds;
     row.bound = time.bound();
     row.items_per_second = items_ / time.seconds;
     if (row.parallel) row.device_items_per_second = *row.items_per_second / devices;

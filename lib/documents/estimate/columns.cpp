@@ -699,6 +699,8 @@ constexpr ResultColumn kColumns[] = {
     column("prompt_predicted_high", Seconds, inner<&EstimateVariant::prompt, &EstimatePrompt::predicted, &EstimatePrediction::high>, "Upper end of its interval.").listed(Variant),
     column("refused", Text, stored<&EstimateVariant::refused>, "Why these devices cannot share the model.").json(Variant).left_out_if_empty().listed(Variant),
     column("prompt", Text, stored<&EstimateVariant::prompt>, "The prefill of a prompt.").json(Variant).left_out_if_empty(),
+    column("launched_seconds", Seconds, stored<&EstimateVariant::launched_seconds>, "Least time with one launch per kernel.")
+        .json(Variant).left_out_if_empty().listed(Variant).follows(View::Csv, "memory_context").shown(Variant, {"launched ≥", 2}).if_any().follows(View::Terminal, "times_first"),
 
     // A dot of a chart.
     of_dots("name", Text, "Operator", "The end of its name; hover for all of it."),

@@ -165,7 +165,7 @@ std::string decisive(const documents::EstimateDocument& estimate) {
                              a.devices() != b.devices()};
       if (std::ranges::count(differ, true) != 1) continue;
       double& widest = spreads[std::ranges::find(differ, true) - differ].first;
-      widest = std::max(widest, *a.seconds / *b.seconds);
+      widest = std::max(widest, *a.least_seconds() / *b.least_seconds());
     }
   const auto& [factor, choice] = *std::ranges::max_element(spreads, {}, &std::pair<double, const char*>::first);
   const std::string remarks =

@@ -219,7 +219,7 @@ void say_sweep(Verdict& verdict, const EstimateDocument& estimate) {
 void say_variants(Verdict& verdict, const EstimateDocument& estimate) {
   const std::vector<EstimateVariant>& all = estimate.variants;
   const auto seconds = [](const EstimateVariant& each) {
-    return each.predicted && each.predicted->seconds ? each.predicted->seconds : each.seconds;
+    return each.predicted && each.predicted->seconds ? each.predicted->seconds : each.least_seconds();
   };
   const auto differs = [&](auto key) {
     return std::ranges::any_of(
@@ -245,8 +245,9 @@ void say_variants(Verdict& verdict, const EstimateDocument& estimate) {
     if (names_device) parts.push_back((of_count ? cat(each.devices(), " × ") : "") + base::printable(each.device));
     if (of_precision) parts.push_back(documents::precision_text(estimate, each));
     if (of_traffic) parts.emplace_back(to_string(each.traffic));
-    return cat(base::joined(parts), ": ", each.predicted ? "" : "≥ ", base::si_seconds(*seconds(each)),
-               each.predicted ? " predicted" : "");
+    const std::string time = base::si_seconds(*seconds(each));
+    return cat(base::joined(parts), ": ", each.predicted ? cat(time, " predicted") : cat("≥ ", time),
+               !each.predicted && *seconds(each) > kWorthALine * *each.seconds ? " launched" : "");
   };
   verdict.time = cat(names_device ? "fastest on " : "fastest in ", text(*known.front()));
   if (known.size() > 1)

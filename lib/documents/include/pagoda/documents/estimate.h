@@ -9,6 +9,7 @@
 // give the general case.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <concepts>
 #include <cstddef>
@@ -377,6 +378,7 @@ struct EstimateVariant : EstimateFit {
   std::optional<Precision> precision;
   TrafficModel traffic = TrafficModel::Unfused;
   std::optional<double> seconds, floor_seconds;  // empty: no row is known
+  std::optional<double> launched_seconds;        // one launch a kernel; empty: the device states no launch overhead
   bool is_part = false;  // some rows are not known, or sizes up to the data: the times are of a part of the work
   Bound bound = Bound::Unknown;                   // the bound that accounts for the most time
   std::optional<double> items_per_second;         // at most
@@ -389,6 +391,10 @@ struct EstimateVariant : EstimateFit {
   std::optional<EstimatePrompt> prompt;
 
   std::int64_t devices() const { return parallel ? parallel->devices() : 1; }
+  // With launches, which an engine that captures no graph waits for.
+  std::optional<double> least_seconds() const {
+    return seconds ? std::max(*seconds, launched_seconds.value_or(0)) : seconds;
+  }
 };
 
 struct EstimateTraining {
