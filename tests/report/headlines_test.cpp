@@ -367,14 +367,14 @@ TEST_CASE("a run below its bound gets no advice that starts from the bound") {
 TEST_CASE("the table of devices says the file's precision where none was asked for") {
   EstimateDocument estimate = by_hand();
   documents::EstimateVariant variant;
-  CHECK(documents::precision_text(estimate, variant) == "the file's");
+  CHECK(documents::precision_text(estimate, variant.traffic, variant.precision) == "the file's");
   documents::EstimateNode& node = estimate.nodes.emplace_back();
   node.precision = ElementType::Float32, node.dequantized_from = ElementType::Int8;
-  CHECK(documents::precision_text(estimate, variant) == "float32 (file)");
+  CHECK(documents::precision_text(estimate, variant.traffic, variant.precision) == "float32 (file)");
   variant.traffic = TrafficModel::Fused;
-  CHECK(documents::precision_text(estimate, variant) == "int8 (file)");
+  CHECK(documents::precision_text(estimate, variant.traffic, variant.precision) == "int8 (file)");
   variant.precision = Precision::Float16;
-  CHECK(documents::precision_text(estimate, variant) == "float16");
+  CHECK(documents::precision_text(estimate, variant.traffic, variant.precision) == "float16");
 }
 
 TEST_CASE("rates are numbers that people say") {

@@ -100,7 +100,7 @@ TEST_CASE("a comparison of bounds says lower, by token where the work differs, a
                                     "x:f16[64,512], w:f16[512,512]=const -> y = MatMul(x, w) @ a");
   CHECK(text.substr(0, text.find('\n')).find(": lower bound ") != std::string::npos);
   CHECK(text.find("× lower, ") != std::string::npos);
-  CHECK(text.find("fused, float32 → float16") != std::string::npos);
+  CHECK(text.find("fused, float32 (file) → float16 (file)") != std::string::npos);
   CHECK(text.find("faster") == std::string::npos);
   // Unrelated models: totals alone.
   const std::string unrelated = compared("x:f32[64,512], w:f32[512,512]=const -> y = MatMul(x, w) @ a",

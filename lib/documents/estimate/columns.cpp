@@ -636,7 +636,7 @@ constexpr ResultColumn kColumns[] = {
            "Number of devices, and how they share the model.")
         .shown(Variant, {"devices"}).only_if(has_groups).of_choice(),
     column("precision", Text, stored<&EstimateVariant::precision>, "Precision in place of the file's.").json(Variant).listed(Variant),
-    column("precision_text", Text, [](const Row& row) -> Cell { return precision_text(*row.estimate, *row.variant); }, "The same, or the file's own.").shown(Variant, {"precision"}, shows<&EstimateVariant::precision>).of_choice(),
+    column("precision_text", Text, [](const Row& row) -> Cell { return precision_text(*row.estimate, row.variant->traffic, row.variant->precision); }, "The same, or the file's own.").shown(Variant, {"precision"}, shows<&EstimateVariant::precision>).of_choice(),
     column("traffic", Text, stored<&EstimateVariant::traffic>, "Traffic model.").json(Variant).listed(Variant).shown(Variant, {"traffic", 1}, shows<&EstimateVariant::traffic>).of_choice(),
     column("total_bytes", Bytes, stored<&EstimateVariant::total_bytes>, "Memory of a run, on the device that needs the most.").json(Variant).listed(Variant).shown(Variant, {"memory"}),
     column("device_bytes", Bytes, stored<&EstimateVariant::device_bytes>, "Memory of a device.").json(Variant).listed(Variant).shown(Variant, {"of", 2}).of_choice(),

@@ -265,20 +265,19 @@ const EstimateNode* heaviest_node(std::span<const EstimateNode* const> nodes) {
   return heaviest == nodes.end() ? nullptr : *heaviest;
 }
 
-std::string precision_text(const EstimateDocument& estimate, const EstimateVariant& variant) {
-  if (variant.precision) return std::string(to_string(*variant.precision));
+std::string precision_text(const EstimateDocument& estimate, TrafficModel traffic,
+                           const std::optional<Precision>& asked) {
+  if (asked) return std::string(to_string(*asked));
   // The type of most operations, else of most nodes that work.
   std::map<ElementType, std::pair<double, std::size_t>> work;
-  if (!estimate.precision)
-    for (const EstimateNode& node : estimate.nodes) {
-      const bool is_folded =
-          variant.traffic != TrafficModel::Unfused && node.dequantized_from != ElementType::Undefined;
-      const ElementType type = is_folded ? node.dequantized_from : node.precision;
-      if (type == ElementType::Undefined) continue;
-      auto& [flops, nodes] = work[type];
-      flops += real(node.counts.flops).value_or(0);
-      ++nodes;
-    }
+  for (const EstimateNode& node : estimate.nodes) {
+    const bool is_folded = traffic != TrafficModel::Unfused && node.dequantized_from != ElementType::Undefined;
+    const ElementType type = is_folded ? node.dequantized_from : node.precision;
+    if (type == ElementType::Undefined) continue;
+    auto& [flops, nodes] = work[type];
+    flops += real(node.counts.flops).value_or(0);
+    ++nodes;
+  }
   const auto most = std::ranges::max_element(work, {}, [](const auto& each) { return each.second; });
   return most == work.end() ? "the file's" : std::string(to_string(most->first)) + " (file)";
 }

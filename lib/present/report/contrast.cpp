@@ -1,30 +1,12 @@
 // The verdict on two estimates: what decides, per run, item or token, and never "faster" for bounds.
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "pagoda/base/cat.h"
 #include "report/rows.h"
 
 namespace pagoda::present::report {
 namespace {
-
-// The type in which a model does most of its work, as its engine computes: one that fuses multiplies quantised
-// operands.
-std::string precision_text(const EstimateDocument& estimate, TrafficModel traffic) {
-  if (estimate.precision) return std::string(to_string(*estimate.precision));
-  std::map<ElementType, double> work;
-  double all = 0;
-  for (const EstimateNode& node : estimate.nodes) {
-    const bool is_narrow = traffic != TrafficModel::Unfused && node.dequantized_from != ElementType::Undefined;
-    const double macs = documents::real(node.counts.macs).value_or(0);
-    work[is_narrow ? node.dequantized_from : node.precision] += macs;
-    all += macs;
-  }
-  if (all <= 0) return "";
-  const auto most = std::ranges::max_element(work, {}, [](const auto& each) { return each.second; });
-  return (most->second < all ? "mostly " : "") + std::string(to_string(most->first));
-}
 
 TrafficModel traffic_of(const EstimateDocument& estimate) {
   return estimate.roofline  ? estimate.roofline->traffic
@@ -34,7 +16,7 @@ TrafficModel traffic_of(const EstimateDocument& estimate) {
 
 std::vector<std::string> basis_of(const EstimateDocument& estimate) {
   const TrafficModel traffic = traffic_of(estimate);
-  return {std::string(to_string(traffic)), precision_text(estimate, traffic)};
+  return {std::string(to_string(traffic)), documents::precision_text(estimate, traffic, estimate.precision)};
 }
 
 ComparedTime time_of(const EstimateDocument& estimate, TimeKind kind) {
@@ -51,7 +33,7 @@ ComparedTime time_of(const EstimateDocument& estimate, TimeKind kind) {
     case TimeKind::Predicted:
       time.seconds = roofline.predicted->seconds.value_or(0);
       time.low = roofline.predicted->low, time.high = roofline.predicted->high;
-      time.basis = {base::printable(roofline.predicted->engine), precision_text(estimate, roofline.traffic)};
+      time.basis.front() = base::printable(roofline.predicted->engine);
       break;
     case TimeKind::Measured:
       time.seconds = estimate.measured->seconds;

@@ -140,7 +140,7 @@ std::string above_variants(const EstimateDocument& estimate) {
   if (!std::ranges::any_of(variants, [](const auto& each) { return each.parallel.has_value(); })) return {};
   std::vector<std::string> facts;
   if (is_alike(variants, [](const auto& each) { return each.precision; }))
-    facts.push_back(cat("precision ", documents::precision_text(estimate, variants[0])));
+    facts.push_back(cat("precision ", documents::precision_text(estimate, variants[0].traffic, variants[0].precision)));
   if (is_alike(variants, [](const auto& each) { return each.traffic; }))
     facts.push_back(std::string(to_string(variants.front().traffic)) + " traffic");
   facts.emplace_back("memory of the device that needs the most");

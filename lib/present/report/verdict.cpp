@@ -51,7 +51,8 @@ std::string_view sentence(std::string_view name) { return std::ranges::find(kSen
 
 std::string part_of_time(double share) { return base::rounded(100 * share, 2); }
 
-// A time without its unit, as long as all have that of the first: "2.10 ms (1.24; 826 µs)", "34.0 ms (826 µs; 1.24 ms)".
+// A time without its unit, as long as all have that of the first: "2.10 ms (1.24; 826 µs)", "34.0 ms (826 µs; 1.24
+// ms)".
 std::string beside(double seconds, std::string& first) {
   std::string text = base::si_seconds(seconds);
   const std::size_t blank = std::min(text.size(), text.rfind(' '));
@@ -243,7 +244,7 @@ void say_variants(Verdict& verdict, const EstimateDocument& estimate) {
   const auto text = [&](const EstimateVariant& each) {
     std::vector<std::string> parts;
     if (names_device) parts.push_back((of_count ? cat(each.devices(), " × ") : "") + base::printable(each.device));
-    if (of_precision) parts.push_back(documents::precision_text(estimate, each));
+    if (of_precision) parts.push_back(documents::precision_text(estimate, each.traffic, each.precision));
     if (of_traffic) parts.emplace_back(to_string(each.traffic));
     const std::string time = base::si_seconds(*seconds(each));
     return cat(base::joined(parts), ": ", each.predicted ? cat(time, " predicted") : cat("≥ ", time),

@@ -103,9 +103,10 @@ Row total_row(const EstimateDocument& estimate);  // without times
 // the most bytes alone; the first of equal ones. Null without nodes.
 const EstimateNode* heaviest_node(std::span<const EstimateNode* const> nodes);
 
-// "float16", or "float32 (file)" where none was asked for: that of most work, under the variant's traffic. An engine
-// that fuses computes in the format that quantised operands have.
-std::string precision_text(const EstimateDocument& estimate, const EstimateVariant& variant);
+// "float16", or "float32 (file)" where none was asked for: that of most work. An engine that fuses computes in the
+// format that quantised operands have.
+std::string precision_text(const EstimateDocument& estimate, TrafficModel traffic,
+                           const std::optional<Precision>& asked);
 
 // Whether an engine's prediction has a time for each node.
 bool has_predicted_rows(const EstimateDocument& estimate);
