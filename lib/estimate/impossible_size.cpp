@@ -64,12 +64,9 @@ std::vector<std::string> unset_dims(const Model& model, const Analysis& analysis
     batch.assign(std::begin(kBatchNames), std::end(kBatchNames));
   }
   std::vector<std::string> names;
-  for (const std::string& symbol : analysis.free_dims) {
-    if (holds(batch, symbol) || holds(swept, symbol) || analysis.equalities.contains(symbol)) continue;
-    const auto filed =
-        std::ranges::find(analysis.renamed, symbol, [](const auto& each) -> const std::string& { return each.second; });
-    names.push_back(filed == analysis.renamed.end() ? symbol : filed->first);
-  }
+  for (const std::string& symbol : analysis.free_dims)
+    if (!holds(batch, symbol) && !holds(swept, symbol) && !analysis.equalities.contains(symbol))
+      names.push_back(symbol);
   return names;
 }
 

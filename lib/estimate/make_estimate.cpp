@@ -398,12 +398,12 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
   if (axes.empty()) estimate.exceeded_table = exceeded_table(position_tables(model, analysis));
   if (!estimate.exceeded_table.empty()) warn(analysis, estimate.exceeded_table + ": no engine can run that");
   // Times and memory plans need sizes; a sweep has its own.
-  const std::string problem = request.device || request.memory ? impossible_size(analysis, {}) : std::string();
-  if (axes.empty() && !problem.empty()) throw Error(problem);
+  const std::string impossible = impossible_size(analysis, swept);
+  if (axes.empty() && !impossible.empty() && (request.memory || (request.device && estimate.unset.empty())))
+    throw Error(impossible);
   // One message is enough where a size itself is impossible.
-  const std::string broken = impossible_size(analysis, swept).empty()
-                                 ? broken_at_one(model, request, start.phase, analysis, swept)
-                                 : std::string();
+  const std::string broken =
+      impossible.empty() ? broken_at_one(model, request, start.phase, analysis, swept) : std::string();
   if (!broken.empty()) {
     if (axes.empty() && (request.device || request.memory) && estimate.unset.empty()) throw Error(broken);
     warn(analysis, broken);
@@ -414,7 +414,7 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
   // Rows of several devices have their own.
   if (request.device || request.traffic) findings.traffic = traffic_of(model, request, analysis);
   const RooflineOptions bound_options{.convention = request.count};
-  if (is_timed && problem.empty()) {
+  if (is_timed && (axes.empty() || impossible_size(analysis, {}).empty())) {
     add_times(model, file_model, request, bound_options, findings);
     EstimateRoofline& bound = *estimate.roofline;
     bound.items = items;
@@ -447,8 +447,7 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
                          .is_step = request.training.has_value(),
                          .items = start.phase ? std::optional(start.phase->tokens) : std::nullopt};
     if (request.device) {
-      const std::string unswept = impossible_size(analysis, swept);
-      if (!unswept.empty()) throw Error(unswept);
+      if (!impossible.empty()) throw Error(impossible);
       if (is_timed && !request.parallel) options.time = SweepTime{*request.device, bound_options};
     }
     sweep = core::sweep(model, rows, axes, options);
@@ -474,7 +473,7 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
   if (sweep) estimate.sweep = sweep_part(std::move(*sweep), std::move(swept), predictions);
   describe(model, request, findings);
   if (!estimate.unset.empty()) estimate.advice.clear();
-  if (!broken.empty() && axes.empty() && !is_published(request.count)) forget_counts(estimate);
+  if (!(impossible.empty() && broken.empty()) && axes.empty() && !is_published(request.count)) forget_counts(estimate);
   if (estimate.budgets)
     for (BudgetResult& each : *estimate.budgets) settle(estimate, each);
   if (request.spell != nullptr) spell_messages(request.spell, estimate);

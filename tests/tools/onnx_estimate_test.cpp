@@ -156,11 +156,16 @@ TEST_CASE("sizes that cannot be 1 are asked for, and no time is told without the
   const Outcome table = workshop().run("audio.onnx");
   CHECK(table.code == 0);
   CHECK(table.err.find("warning: " + problem) != std::string::npos);
-  for (const char* option : {"--device h200", "--memory", "--profile-structure json", "--sweep n=1,2 --device h200"}) {
+  for (const char* option : {"--memory", "--profile-structure json", "--sweep n=1,2 --device h200"}) {
     const Outcome result = workshop().run(std::string("audio.onnx ") + option);
     CHECK_MESSAGE(result.code == 1, option);
     CHECK_MESSAGE(result.err == "onnx-estimate: " + problem + "\n", result.err);
   }
+  const Outcome timed = workshop().run("audio.onnx --device h200");
+  CHECK(timed.code == 0);
+  CHECK(timed.out.find("set samples first") != std::string::npos);
+  CHECK(timed.out.find("work     ?") != std::string::npos);
+  CHECK(timed.err.find("warning: " + problem) != std::string::npos);
   CHECK(workshop().run("audio.onnx --dim samples=100 --device h200").err.find("not a size") == std::string::npos);
   const Outcome sweep = workshop().run("audio.onnx --sweep samples=100,200 --device h200 --format json");
   REQUIRE_MESSAGE(sweep.code == 0, sweep.err);

@@ -336,7 +336,7 @@ void add_heaviest(std::vector<Line>& lines, const EstimateDocument& estimate, st
     std::string remark = base::elide(base::printable(row.ops), 24), bound;
     if (row.times > 1) remark += " ×" + std::to_string(row.times);
     if (row.bound != nullptr && row.bound->bound != Bound::None) {
-      bound = "  " + std::string(to_string(row.bound->bound));
+      bound = row.bound->bound == Bound::Latency ? "  shorter than a launch" : cat("  ", to_string(row.bound->bound));
       if (row.bound->headroom && !is_narrow) bound += next_limit(*row.bound);
     }
     // The name gets the remaining width.

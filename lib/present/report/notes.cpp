@@ -95,9 +95,9 @@ std::string budgets_report(const std::vector<BudgetResult>& budgets) {
 
 namespace {
 
-// Why the work is "?"; empty if it is known.
+// Why the work is "?"; empty if it is known, or if a warning about open sizes says why.
 std::string unknown_work(const EstimateDocument& estimate) {
-  if (estimate.totals.counts.flops || is_published(estimate.count)) return {};
+  if (estimate.totals.counts.flops || is_published(estimate.count) || !estimate::free_dims(estimate).empty()) return {};
   const auto node = std::ranges::find_if(
       estimate.nodes, [](const EstimateNode& each) { return !each.counts.flops && each.mark != Mark::Unmodelled; });
   return cat("work is not known: ",
