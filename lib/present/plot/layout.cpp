@@ -252,6 +252,7 @@ void place_margin(const Box& sheet, Layout& layout) {
     if (!label.rows.empty()) labels.emplace_back(&label, nullptr);
   std::ranges::stable_sort(labels, {}, [](const auto& label) { return label.first->line_y; });
   std::vector<double> wanted;
+  wanted.reserve(labels.size());
   for (const auto& [label, boxes] : labels) wanted.push_back(label->line_y);
   std::size_t most_rows = 1;
   for (const auto& [label, boxes] : labels) most_rows = std::max(most_rows, label->rows.size());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <map>
 
@@ -408,8 +409,7 @@ std::string rate_text(double value, std::string_view unit) {
   if (value >= 999'500) return cat(base::rounded(value / 1e6), " M ", unit);
   double place = 1;  // of the third digit
   while (value / place >= 999.5) place *= 10;
-  return cat(base::grouped(static_cast<std::int64_t>(value / place + 0.5) * static_cast<std::int64_t>(place)), " ",
-             unit);
+  return cat(base::grouped(Int{std::llround(value / place)} * static_cast<Int>(place)), " ", unit);
 }
 
 std::string table_text(const EstimateDocument& estimate) {
