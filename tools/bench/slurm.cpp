@@ -138,7 +138,7 @@ void take_state(const SlurmArray& array, const std::vector<std::string>& line, b
   const std::size_t underscore = line[0].find('_');
   if (underscore == std::string::npos || line[0].substr(0, underscore) != array.job) return;
   const auto task = integer(std::string_view(line[0]).substr(underscore + 1));
-  if (!task || !std::binary_search(array.tasks.begin(), array.tasks.end(), *task)) return;
+  if (!task || !std::ranges::binary_search(array.tasks, *task)) return;
   SlurmTask state{.state = line[1].substr(0, line[1].find(' '))};  // "CANCELLED by 0"
   if (is_squeue && line.size() > 2) state.restarts = integer(line[2]).value_or(0);
   if (line.size() > 3 && line[3] != "None") state.reason = line[3];

@@ -150,8 +150,8 @@ Outcome run_cpu(const Options& options, bool show_progress) {
     kept += c.n;
   }
   if (!clocks.empty()) {
-    document.clocks["observed_min_hz"] = *std::min_element(clocks.begin(), clocks.end());
-    document.clocks["observed_max_hz"] = *std::max_element(clocks.begin(), clocks.end());
+    document.clocks["observed_min_hz"] = *std::ranges::min_element(clocks);
+    document.clocks["observed_max_hz"] = *std::ranges::max_element(clocks);
   }
   document.env["load_average_before"] = load_before;
   document.env["samples_kept"] = kept;

@@ -150,7 +150,7 @@ std::vector<CpuCeilings::Level> CpuCeilings::levels(const Scope& scope) const {
   for (int level = 1; level <= machine_.topology.last_level(); ++level) {
     const Cache* cache = machine_.topology.cache(level, cpus.front());
     if (cache == nullptr) continue;
-    const auto sharing = std::count_if(cpus.begin(), cpus.end(), [&](int cpu) { return contains(cache->cpus, cpu); });
+    const auto sharing = std::ranges::count_if(cpus, [&](int cpu) { return contains(cache->cpus, cpu); });
     const double share = static_cast<double>(cache->bytes) / static_cast<double>(std::max<std::ptrdiff_t>(sharing, 1));
     Level l{cat("l", level), {}};
     // Well inside this level and well beyond the previous one.
@@ -190,7 +190,7 @@ void CpuCeilings::add_bandwidth(std::vector<Experiment>& list, const Scope& scop
       c.config["write_allocate_factor"] = static_cast<double>(k.moved + k.allocated) / k.moved;
       if (!options_.wants(c.id)) continue;
       auto memory_of = std::make_shared<std::vector<Buffer>>();
-      const double most = *std::max_element(level.bytes.begin(), level.bytes.end());
+      const double most = *std::ranges::max_element(level.bytes);
       e.prepare = [workers = scope.workers, memory_of, most] {
         *memory_of = filled(*workers, static_cast<std::size_t>(most));
       };

@@ -198,7 +198,7 @@ int publish(const Options& options, const std::optional<documents::CeilingsDocum
             const Outcome& outcome) {
   const documents::CeilingsDocument& document = outcome.document;
   const std::vector<std::string> outputs = options.outputs();
-  if (std::find(outputs.begin(), outputs.end(), "-") == outputs.end()) std::fputs(table(document).c_str(), stdout);
+  if (std::ranges::find(outputs, "-") == outputs.end()) std::fputs(table(document).c_str(), stdout);
   bool written = true;
   for (const auto& [path, text] :
        {std::pair{options.json, documents::write_ceilings(document)}, std::pair{options.csv, csv(document)},

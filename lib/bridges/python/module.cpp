@@ -175,7 +175,7 @@ const Model& with_values(const Model& model, const Asked& asked, const EstimateR
   const auto is_shape = [](const auto& input) {
     return std::holds_alternative<std::vector<std::int64_t>>(input.second);
   };
-  if (!request.phase && std::all_of(asked.inputs.begin(), asked.inputs.end(), is_shape)) return model;
+  if (!request.phase && std::ranges::all_of(asked.inputs, is_shape)) return model;
   changed = model;
   for (const auto& [name, input] : asked.inputs) {
     if (const bool* const flag = std::get_if<bool>(&input)) set_scalar(*changed, name, Dim(*flag ? 1 : 0));

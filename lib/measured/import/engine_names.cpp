@@ -59,7 +59,7 @@ void append_part(std::string_view part, std::vector<std::string>& parts) {
     return;
   }
   if (part.empty() || part.starts_with("(Unnamed Layer*")) return;
-  if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.emplace_back(part);
+  if (std::ranges::find(parts, part) == parts.end()) parts.emplace_back(part);
 }
 
 // Splits at " + ", " || " and ", " outside brackets.
@@ -87,7 +87,7 @@ void append_parts(std::string_view text, std::vector<std::string>& parts) {
 std::vector<std::string> name_parts(std::string_view name) {
   std::vector<std::string> parts;
   // A name nested deeper than any engine writes is kept as one part, so that a hostile name cannot exhaust the stack.
-  if (std::count(name.begin(), name.end(), '(') > 200)
+  if (std::ranges::count(name, '(') > 200)
     parts.emplace_back(name);
   else
     append_parts(name, parts);
@@ -115,8 +115,7 @@ std::optional<std::string> undecorated(std::string_view name) {
 }
 
 bool has_any(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+  return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
 std::string_view engine_work(std::string_view name, std::string_view op_type) {

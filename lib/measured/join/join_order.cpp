@@ -48,8 +48,8 @@ using RowsOfModule = std::map<std::string, std::vector<std::size_t>>;
 // often has the timed model inside another one, "model.encoder.layer.0".
 RowsOfModule without_wrapper(RowsOfModule modules, const documents::Measured& measured) {
   const auto matches = [&](const std::string& before) {
-    return std::count_if(measured.kernels.begin(), measured.kernels.end(),
-                         [&](const auto& kernel) { return modules.contains(before + kernel.nvtx); });
+    return std::ranges::count_if(measured.kernels,
+                                 [&](const auto& kernel) { return modules.contains(before + kernel.nvtx); });
   };
   if (matches("") > 0) return modules;
   std::set<std::string> firsts;

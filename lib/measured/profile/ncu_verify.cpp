@@ -179,7 +179,7 @@ std::string verification_report(const CountComparison& verification) {
     if (!kernel.launches_agree()) {
       text += cat(name, ": launches differ: ours ", launches(kernel.our_launches), ", ncu ",
                   launches(kernel.their_launches), "\n");
-    } else if (std::none_of(kernel.counts.begin(), kernel.counts.end(), differs)) {
+    } else if (std::ranges::none_of(kernel.counts, differs)) {
       ++same;
     } else {
       text += cat(name, ", ", *kernel.our_launches, " launches\n");

@@ -55,8 +55,8 @@ std::vector<OpenRange>& stack() {
 }
 
 int depth(const std::vector<OpenRange>& ranges, std::string_view domain) {
-  return static_cast<int>(std::count_if(
-      ranges.begin(), ranges.end(), [&](const OpenRange& range) { return range.id == 0 && range.domain == domain; }));
+  return static_cast<int>(
+      std::ranges::count_if(ranges, [&](const OpenRange& range) { return range.id == 0 && range.domain == domain; }));
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ std::uint64_t start_range(std::string_view domain, std::string_view name) {
 
 void end_range(std::uint64_t id) {
   std::vector<OpenRange>& ranges = stack();
-  const auto found = std::find_if(ranges.begin(), ranges.end(), [&](const OpenRange& range) { return range.id == id; });
+  const auto found = std::ranges::find_if(ranges, [&](const OpenRange& range) { return range.id == id; });
   if (id == 0) return;
   if (found != ranges.end()) {
     ranges.erase(found);
