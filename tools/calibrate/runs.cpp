@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
-#include <map>
 
 #include "arguments.h"
 #include "pagoda/base/cat.h"

@@ -1,7 +1,6 @@
 // `ert-ceilings --cpu`: measures the machine and creates the document.
 #include <algorithm>
 #include <array>
-#include <cstdio>
 
 #include "code_audit.h"
 #include "cpu_run.h"

@@ -2,7 +2,6 @@
 #include "cpu_run.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/statistics.h"

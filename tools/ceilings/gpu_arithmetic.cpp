@@ -1,5 +1,4 @@
 // Arithmetic of a GPU. Work of a launch = trips × work per trip of a thread or warp × number of threads or warps.
-#include <algorithm>
 #include <cmath>
 #include <span>
 

@@ -1,6 +1,5 @@
 // Common to all experiments of a GPU; the sweep of its L2, and the negative controls.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "gpu_run.h"

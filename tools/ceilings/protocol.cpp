@@ -1,10 +1,8 @@
 // The measurement protocol.
 #include "protocol.h"
 
-#include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
 #include <random>
 
 #include "pagoda/base/statistics.h"

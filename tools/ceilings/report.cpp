@@ -1,6 +1,5 @@
 // The outputs of a run: tables, CSV and the formats of other tools, the comparison with a baseline, the exit code.
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 
 #include "pagoda/base/csv_line.h"

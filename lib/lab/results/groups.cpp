@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/base/text.h"
-#include "pagoda/lab/result_report.h"
 
 namespace pagoda::lab::results {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 #include "import/engine_names.h"
 #include "pagoda/base/cat.h"

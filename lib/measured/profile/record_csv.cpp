@@ -1,7 +1,6 @@
 // Writes a record as a table of Nsight Compute: one column per metric, a row of units below the header, one row per
 // launch.
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "pagoda/base/text.h"
