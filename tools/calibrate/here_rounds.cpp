@@ -66,7 +66,7 @@ Rounds rounds_of(const HereEngine& engine, const std::vector<documents::Result>&
     if (result.status == documents::ResultStatus::Ok && result.timing)
       rounds[&row_of(engine, result)].push_back(&result);
   for (auto& [row, list] : rounds)
-    std::ranges::sort(list, [](const auto* a, const auto* b) { return seconds_of(*a) < seconds_of(*b); });
+    std::ranges::sort(list, {}, [](const documents::Result* round) { return seconds_of(*round); });
   return rounds;
 }
 

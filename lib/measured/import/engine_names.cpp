@@ -107,10 +107,8 @@ std::optional<std::string> undecorated(std::string_view name) {
     if (name.ends_with(suffix)) return std::string(name.substr(0, name.size() - suffix.size()));
   for (const std::string_view prefix : kPrefixes)
     if (name.starts_with(prefix)) return std::string(name.substr(prefix.size()));
-  if (const std::size_t length = numbered_suffix(name, "_token_"))
-    return std::string(name.substr(0, name.size() - length));
-  if (const std::size_t length = fusion_segment(name)) return std::string(name.substr(0, name.size() - length));
-  if (const std::size_t length = myelin_suffix(name)) return std::string(name.substr(0, name.size() - length));
+  for (const std::size_t length : {numbered_suffix(name, "_token_"), fusion_segment(name), myelin_suffix(name)})
+    if (length > 0) return std::string(name.substr(0, name.size() - length));
   return std::nullopt;
 }
 

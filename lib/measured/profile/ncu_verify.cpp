@@ -28,8 +28,7 @@ std::string plain_name(std::string name) {
   replace_all(name, "(bool)0", "false");
   for (const char* cast : {"(int)", "(unsigned int)", "(long)", "(unsigned long)", "(short)", "(char)"})
     replace_all(name, cast, "");
-  name.erase(std::remove_if(name.begin(), name.end(), [](unsigned char c) { return std::isspace(c) != 0; }),
-             name.end());
+  std::erase_if(name, [](unsigned char c) { return std::isspace(c) != 0; });
   if (name.starts_with("void")) name.erase(0, 4);
   return name;
 }
