@@ -30,8 +30,7 @@ constexpr std::int64_t kDefaultMaxArraySize = 1001;
 // and shutdown around the experiment.
 constexpr double kExtraSeconds = 300;
 
-using base::Output;
-using base::Stream;
+using base::Output, base::Stream;
 
 // Empty if the program does not exist. Waits at most two minutes for a controller that does not answer.
 std::optional<Output> output_of(const std::vector<std::string>& command) {

@@ -15,8 +15,7 @@
 namespace pagoda::tools::ceilings {
 namespace {
 
-using documents::Ceiling;
-using documents::CeilingsDocument;
+using documents::Ceiling, documents::CeilingsDocument;
 
 // By Depth: quick, normal, full.
 // clang-format off

@@ -10,9 +10,7 @@
 namespace pagoda::tools::ceilings {
 namespace {
 
-using documents::Ceiling;
-using documents::CeilingKind;
-using documents::CeilingMode;
+using documents::Ceiling, documents::CeilingKind, documents::CeilingMode;
 
 // Runs `work`, which does `trips` trips on each worker, each worth `per_trip`.
 Sample run_trips(Pace& pace, Workers& workers, std::uint64_t trips, double per_trip,

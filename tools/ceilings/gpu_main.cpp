@@ -17,9 +17,7 @@
 namespace pagoda::tools::ceilings {
 namespace {
 
-using documents::Ceiling;
-using documents::CeilingMode;
-using documents::CeilingsDocument;
+using documents::Ceiling, documents::CeilingMode, documents::CeilingsDocument;
 
 // By Depth: quick, normal, full.
 // clang-format off

@@ -8,9 +8,7 @@
 
 namespace pagoda::tools::ceilings {
 
-using documents::Ceiling;
-using documents::CeilingKind;
-using documents::CeilingMode;
+using documents::Ceiling, documents::CeilingKind, documents::CeilingMode;
 
 GpuCeilings::GpuCeilings(Gpu& gpu, NvmlTrace& trace, const Options& options)
     : gpu_(gpu), trace_(trace), options_(options) {

@@ -11,9 +11,7 @@
 namespace pagoda::tools::ceilings {
 namespace {
 
-using documents::Ceiling;
-using documents::CeilingKind;
-using documents::CeilingStatus;
+using documents::Ceiling, documents::CeilingKind, documents::CeilingStatus;
 
 std::string percent(const std::optional<double>& value) { return value ? printed("%.1f", *value) : "-"; }
 

@@ -13,8 +13,7 @@
 
 namespace pagoda::tools::profile {
 
-using documents::Measured;
-using measured::profile::NcuRequest;
+using documents::Measured, measured::profile::NcuRequest;
 
 namespace {
 

@@ -24,9 +24,7 @@ namespace pagoda::tools::profile {
 namespace {
 
 namespace fs = std::filesystem;
-using documents::Measured;
-using documents::MetricMode;
-using measured::profile::RecordedRun;
+using documents::Measured, documents::MetricMode, measured::profile::RecordedRun;
 
 // Matches the runs of models/run_torch.py; other programs need --iteration.
 // Without Python's nvtx package, the ranges are in the default domain.

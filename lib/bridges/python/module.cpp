@@ -44,9 +44,7 @@ using namespace nb::literals;
 namespace pagoda::python {
 namespace {
 
-using documents::Count;
-using documents::EstimateDocument;
-using estimate::EstimateRequest;
+using documents::Count, documents::EstimateDocument, estimate::EstimateRequest;
 
 constexpr const char* kTool = "pagoda (Python) " PAGODA_VERSION;
 using Sizes = std::map<std::string, std::int64_t>;

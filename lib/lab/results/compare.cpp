@@ -12,8 +12,7 @@
 namespace pagoda::lab {
 namespace {
 
-using results::Group;
-using results::Units;
+using results::Group, results::Units;
 
 std::optional<double> verification_error(const Group& group) {
   for (const documents::Result* repeat : group.repeats)

@@ -12,9 +12,7 @@
 namespace pagoda::lab {
 namespace {
 
-using measured::EnergyFit;
-using measured::EnergyRun;
-using measured::EnergyTerm;
+using measured::EnergyFit, measured::EnergyRun, measured::EnergyTerm;
 
 constexpr const char* kUnits[] = {"J/FLOP", "J/B", "W"};
 constexpr const char* kNames[] = {"work", "traffic", "constant power"};

@@ -15,8 +15,7 @@
 namespace pagoda::lab {
 namespace {
 
-using present::plot::count_text, present::plot::percent_text;
-using results::PageTable;
+using present::plot::count_text, present::plot::percent_text, results::PageTable;
 
 constexpr std::size_t kMostRows = 60;  // in a picture
 

@@ -10,8 +10,7 @@
 namespace pagoda::lab {
 namespace {
 
-using documents::Result;
-using results::csv_row, results::setting_names, results::text_of, results::texts_of;
+using documents::Result, results::csv_row, results::setting_names, results::text_of, results::texts_of;
 using Number = std::optional<double>;
 using Texts = std::vector<std::string>;
 

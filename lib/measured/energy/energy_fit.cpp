@@ -12,9 +12,7 @@
 namespace pagoda::measured {
 namespace {
 
-using Eigen::Index;
-using Eigen::MatrixXd;
-using Eigen::VectorXd;
+using Eigen::Index, Eigen::MatrixXd, Eigen::VectorXd;
 
 // Least squares over the columns in `passive` only; others are 0.
 VectorXd solve_passive(const MatrixXd& a, const VectorXd& b, const std::vector<bool>& passive) {

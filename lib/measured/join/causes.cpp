@@ -12,9 +12,7 @@
 namespace pagoda::measured {
 namespace {
 
-using documents::Amount;
-using documents::CountFlag;
-using documents::EstimateNode;
+using documents::Amount, documents::CountFlag, documents::EstimateNode;
 
 // Thresholds for a ratio to differ from 1. Products are counted exactly, so the tolerance is small; for memory traffic
 // it is larger.

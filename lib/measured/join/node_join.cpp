@@ -12,10 +12,7 @@
 
 namespace pagoda::measured {
 
-using documents::Amount;
-using documents::EstimateNode;
-using documents::plus;
-using documents::real;
+using documents::Amount, documents::EstimateNode, documents::plus, documents::real;
 
 bool computes_in_halves(const std::vector<std::size_t>& nodes, const EstimateDocument& estimate) {
   const auto is_half = [](ElementType type) { return type == ElementType::Float16 || type == ElementType::Bfloat16; };
