@@ -99,10 +99,9 @@ std::string beside(const Options& options, const char* what) {
 
 // True if a ceiling is in both files with the same mode: quick runs measure bursts, others sustained rates.
 bool any_shared(const documents::CeilingsDocument& now, const documents::CeilingsDocument& baseline) {
-  for (const documents::Ceiling& a : now.ceilings)
-    for (const documents::Ceiling& b : baseline.ceilings)
-      if (a.id == b.id && a.mode == b.mode) return true;
-  return false;
+  return std::ranges::any_of(now.ceilings, [&](const Ceiling& a) {
+    return std::ranges::any_of(baseline.ceilings, [&](const Ceiling& b) { return a.id == b.id && a.mode == b.mode; });
+  });
 }
 
 }  // namespace
