@@ -26,13 +26,13 @@ bool has_several_devices(const Arguments& arguments) { return device_names(argum
 bool is_drawn(const Arguments& arguments) { return is_chart(format_of(arguments)); }
 bool is_csv(const Arguments& arguments) { return format_of(arguments) == "csv"; }
 
-// Requests that others cannot be combined with, as messages name them.
 // Whether an input has a value that is no shape.
 bool has_values(const Arguments& arguments) {
   const auto values = input_values(arguments);
   return std::ranges::any_of(values, [](const auto& each) { return !each.second.may_be_size; });
 }
 
+// A request that others cannot be combined with, as messages name it.
 struct Request {
   std::string_view name;
   bool (*is_made)(const Arguments& arguments);

@@ -23,8 +23,7 @@
 namespace pagoda::tools {
 namespace {
 
-using documents::EstimateDocument;
-using estimate::EstimateRequest;
+using documents::EstimateDocument, estimate::EstimateRequest;
 
 present::PlotEstimate drawn(const std::string& name, EstimateDocument estimate) {
   const std::string sha256 = base::hex(base::sha256(documents::write_estimate(estimate)));

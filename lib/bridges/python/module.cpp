@@ -44,9 +44,7 @@ using namespace nb::literals;
 namespace pagoda::python {
 namespace {
 
-using documents::Count;
-using documents::EstimateDocument;
-using estimate::EstimateRequest;
+using documents::Count, documents::EstimateDocument, estimate::EstimateRequest;
 
 constexpr const char* kTool = "pagoda (Python) " PAGODA_VERSION;
 using Sizes = std::map<std::string, std::int64_t>;
@@ -175,7 +173,7 @@ const Model& with_values(const Model& model, const Asked& asked, const EstimateR
   const auto is_shape = [](const auto& input) {
     return std::holds_alternative<std::vector<std::int64_t>>(input.second);
   };
-  if (!request.phase && std::all_of(asked.inputs.begin(), asked.inputs.end(), is_shape)) return model;
+  if (!request.phase && std::ranges::all_of(asked.inputs, is_shape)) return model;
   changed = model;
   for (const auto& [name, input] : asked.inputs) {
     if (const bool* const flag = std::get_if<bool>(&input)) set_scalar(*changed, name, Dim(*flag ? 1 : 0));
@@ -242,9 +240,11 @@ class Estimate {
   std::optional<DeviceSpec> device_;
 };
 
-Estimate analyze(const LoadedModel& loaded, Asked asked) {
+// The arguments after the model are the members of Asked, in their order.
+template <typename... Members>
+Estimate analyze(const LoadedModel& loaded, Members... members) {
   const nb::gil_scoped_release release;
-  return {loaded, std::move(asked)};
+  return {loaded, Asked{std::move(members)...}};
 }
 
 nb::object object(const documents::Cell& cell) {
@@ -396,42 +396,10 @@ NB_MODULE(_core, module) {
 
   module.def(
       "analyze",
-      [](const LoadedModel& model, std::int64_t batch, Sizes dims, Sizes assume, std::vector<std::string> custom_ops,
-         Inputs inputs, std::string phase, std::optional<std::int64_t> past, std::optional<std::int64_t> tokens,
-         std::string count, std::string traffic, std::string device, std::string precision, bool predict,
-         std::string engine, std::string calibration, int tensor_parallel, int pipeline_parallel, int expert_parallel,
-         bool memory, bool in_place, bool training, std::string optimizer, std::string recompute,
-         std::vector<std::string> frozen, std::vector<std::pair<std::string, Axis>> sweep,
-         std::vector<std::string> what_if, bool advice, bool formulas) {
-        return analyze(model, {.batch = batch,
-                               .dims = std::move(dims),
-                               .assume = std::move(assume),
-                               .custom_ops = std::move(custom_ops),
-                               .inputs = std::move(inputs),
-                               .phase = std::move(phase),
-                               .past = past,
-                               .tokens = tokens,
-                               .count = std::move(count),
-                               .traffic = std::move(traffic),
-                               .device = std::move(device),
-                               .precision = std::move(precision),
-                               .predict = predict,
-                               .engine = std::move(engine),
-                               .calibration = std::move(calibration),
-                               .tensor_parallel = tensor_parallel,
-                               .pipeline_parallel = pipeline_parallel,
-                               .expert_parallel = expert_parallel,
-                               .memory = memory,
-                               .in_place = in_place,
-                               .training = training,
-                               .optimizer = std::move(optimizer),
-                               .recompute = std::move(recompute),
-                               .frozen = std::move(frozen),
-                               .sweep = std::move(sweep),
-                               .what_if = std::move(what_if),
-                               .advice = advice,
-                               .formulas = formulas});
-      },
+      analyze<std::int64_t, Sizes, Sizes, std::vector<std::string>, Inputs, std::string, std::optional<std::int64_t>,
+              std::optional<std::int64_t>, std::string, std::string, std::string, std::string, bool, std::string,
+              std::string, int, int, int, bool, bool, bool, std::string, std::string, std::vector<std::string>,
+              std::vector<std::pair<std::string, Axis>>, std::vector<std::string>, bool, bool>,
       "model"_a, nb::kw_only(), "batch"_a, "dims"_a, "assume"_a, "custom_ops"_a, "inputs"_a, "phase"_a, "past"_a.none(),
       "tokens"_a.none(), "count"_a, "traffic"_a, "device"_a, "precision"_a, "predict"_a, "engine"_a, "calibration"_a,
       "tensor_parallel"_a, "pipeline_parallel"_a, "expert_parallel"_a, "memory"_a, "in_place"_a, "training"_a,

@@ -8,6 +8,7 @@
 #include <array>
 #include <map>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -108,8 +109,7 @@ void read_event(const JsonField& json, Trace& trace) {
 // The run that contains a time; -1: none.
 std::ptrdiff_t run_at(double time, const std::vector<Event>& steps) {
   if (steps.empty()) return 0;
-  const auto after =
-      std::upper_bound(steps.begin(), steps.end(), time, [](double t, const Event& step) { return t < step.start; });
+  const auto after = std::ranges::upper_bound(steps, time, {}, &Event::start);
   if (after == steps.begin()) return -1;
   const Event& step = *std::prev(after);
   return time <= step.start + step.duration ? after - steps.begin() - 1 : -1;
@@ -119,11 +119,7 @@ std::ptrdiff_t run_at(double time, const std::vector<Event>& steps) {
 // context.
 template <typename Visit>
 void walk(Trace& trace, Visit visit) {
-  std::stable_sort(trace.host.begin(), trace.host.end(), [](const Event& a, const Event& b) {
-    if (a.lane != b.lane) return a.lane < b.lane;
-    if (a.start != b.start) return a.start < b.start;
-    return a.duration > b.duration;
-  });
+  std::ranges::stable_sort(trace.host, {}, [](const Event& e) { return std::tuple(e.lane, e.start, -e.duration); });
   struct Open {
     double end;
     std::uint32_t path;  // includes this event if it is a range
@@ -181,7 +177,7 @@ std::vector<Pick> picks_of(Trace& trace, documents::Measured& measured) {
           cat(base::counted(unlinked, "kernel has", "kernels have"), " no launch in the trace, and so no range"));
     measured.notes.push_back("operators of the CPU are left out: the trace holds kernels of a GPU");
   }
-  std::stable_sort(picks.begin(), picks.end(), [](const Pick& a, const Pick& b) { return a.launched < b.launched; });
+  std::ranges::stable_sort(picks, {}, &Pick::launched);
   return picks;
 }
 
@@ -199,7 +195,7 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
   trace.intern("");
   const base::JsonDocument rest = base::parse_json_elements(
       content, subject, "traceEvents", [&](const JsonField& event, std::size_t) { read_event(event, trace); });
-  std::sort(trace.steps.begin(), trace.steps.end(), [](const Event& a, const Event& b) { return a.start < b.start; });
+  std::ranges::sort(trace.steps, {}, &Event::start);
 
   documents::Measured measured;
   measured.source = "kineto";

@@ -46,9 +46,8 @@ std::vector<Turn> turns_of(const std::vector<RecordedRun>& runs, const documents
   std::vector<Turn> turns;
   for (const RecordedRun& run : runs) {
     std::map<std::int64_t, std::size_t> index;  // by iteration
-    const bool has_iterations = std::any_of(run.begin(), run.end(), [](const ProcessRecord& process) {
-      return std::any_of(process.launches.begin(), process.launches.end(),
-                         [](const RecordedLaunch& launch) { return launch.iteration >= 0; });
+    const bool has_iterations = std::ranges::any_of(run, [](const ProcessRecord& process) {
+      return std::ranges::any_of(process.launches, [](const RecordedLaunch& launch) { return launch.iteration >= 0; });
     });
     for (const ProcessRecord& process : run)
       for (const RecordedLaunch& launch : process.launches) {
@@ -89,7 +88,7 @@ void add_run(const std::vector<const Turn*>& turns, std::size_t run, import::Ker
              std::set<std::string>& differing) {
   for (const std::string& key : turns.front()->order) {
     const std::vector<Counted>& first = turns.front()->launches.at(key);
-    const bool is_same = std::all_of(turns.begin(), turns.end(), [&](const Turn* turn) {
+    const bool is_same = std::ranges::all_of(turns, [&](const Turn* turn) {
       const auto found = turn->launches.find(key);
       return found != turn->launches.end() && found->second.size() == first.size();
     });
