@@ -1,5 +1,7 @@
 // The chart's JSON and values derived from it, with the same definitions as in the C++ code that wrote it.
-const chart = JSON.parse(document.getElementById("chart-data").textContent);
+// Pages without pairs or formulas leave these out, and the scripts that use them.
+const data_of = (id) => JSON.parse(by_id(id)?.textContent ?? "null");
+const chart = data_of("chart-data"), pairing = data_of("pairs-data"), what = data_of("what-if-data");
 const strings = chart.strings;
 const kAbsence = ["", "cost nothing: constants, views, shapes", "no FLOPs: in the column at the left edge", "work not known", "no bound for its type", "no kernel measured",
   "measured as 0 s", "joined no operator", "inside the kernels of other rows"];
@@ -151,12 +153,3 @@ function digits3(value) {
   for (let place = 1; decimals > 0 && Math.abs(value) >= place - 10 ** -decimals / 2; place *= 10) --decimals;
   return Math.abs(value) >= 1e6 ? value.toExponential(2) : value.toFixed(decimals);
 }
-function scaled(value, unit, least, most) {
-  let power = least, shown = value / 1000 ** least;
-  for (; Math.abs(shown) >= 999.5 && power < most; ++power) shown /= 1000;
-  return ((value === 0 ? "0" : digits3(shown)) + " " + (value === 0 ? "" : kPrefixes[power + 8]) + unit).trim();
-}
-const exact_seconds = (value) => scaled(value, "s", value > 0 && value < 0.5e-12 ? -8 : -3, 0);
-const exact_intensity = (value) => (value >= 999.5 && value < 1e6 ? Math.round(value).toLocaleString("en") : digits3(value));
-const exact_rate = (value, unit) => scaled(value, unit, 0, 6);
-const exact_count = (value, unit = "") => (value < 1000 ? (Math.round(value) + " " + unit).trim() : scaled(value, unit, 0, 8));

@@ -1,5 +1,5 @@
 // Controls, zoom, export: all code that changes the state, and one function that displays it.
-let rows_in_view = [];
+let rows_in_view = [], show_what_if = () => {};
 
 function update(part = "all") {
   write_state_soon();
@@ -332,7 +332,7 @@ fill_choices();
 read_state();
 connect();
 connect_plot();
-connect_what_if();
+if (what) connect_what_if();
 measure();
 // Folded where it would push the table or the tabs off the first screen.
 by_id("marks").open = room.window >= 1000 && room.window_wide > 980;

@@ -9,7 +9,7 @@ function main_roof(s) {
 }
 // The user's choices. They are kept in the address, so that a view can be linked; nothing is stored.
 // A comparison begins with what is new.
-const kDefault = { s: all_series.length === 2 && by_id("pairs-data") ? 1 : 0, q: "", hidden: new Set(), limit: "", level: "dram", roof: -1, share: 100, color: "type",
+const kDefault = { s: all_series.length === 2 && pairing ? 1 : 0, q: "", hidden: new Set(), limit: "", level: "dram", roof: -1, share: 100, color: "type",
   row: null, view: null, y: null, sort: "seconds", up: false, roofs: null, spec: false, dark: null, tab: null };
 const state = { ...kDefault, hidden: new Set() };
 const series = () => all_series[state.s] ?? kNoSeries;

@@ -40,8 +40,7 @@ const kCells = {
   rate: { wide: 70, ...number_of((r) => ratio(r.flops, rate(r)), si) },
   bandwidth: { wide: 82, ...number_of((r) => ratio(r.bytes, rate(r)), (v) => si(v, "B/s")) },
 };
-const kColumns = JSON.parse(document.getElementById("columns-data").textContent)
-  .map(([key, title, unit, tip]) => ({ key, title, unit, tip, ...kCells[key] }));
+const kColumns = data_of("columns-data").map(([key, title, unit, tip]) => ({ key, title, unit, tip, ...kCells[key] }));
 // Times of a column are in the unit of its longest row.
 const kPrinted = 20;  // rows on paper; the page contains all rows
 let unit = -2, most_share = 0;

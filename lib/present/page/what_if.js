@@ -1,8 +1,7 @@
 // Other sizes, precisions and devices: evaluates the table of formulas in the page. The bound of a kernel is computed
 // as in core/roofline_table.h; everything that the page shows for a changed request follows from the sums over kernels.
-const what = JSON.parse(document.getElementById("what-if-data")?.textContent ?? "null");
-const as_asked = what && { sizes: what.sizes.map((size) => size.value), case: what.case, device: 0, fused: what.fused, resident: false };
-let asked = what && structuredClone(as_asked);
+const as_asked = { sizes: what.sizes.map((size) => size.value), case: what.case, device: 0, fused: what.fused, resident: false };
+let asked = structuredClone(as_asked);
 
 // Returns a function that evaluates formulas at these sizes; symbols that no control sets are 1.
 function formulas_at(sizes) {
@@ -30,7 +29,7 @@ function kernel_of(counts, precisions) {
   for (let i = 0; 2 * i < precisions.length; ++i) kernel.push(...counts.slice(2 + 5 * i, 7 + 5 * i), precisions[2 * i], precisions[2 * i + 1]);
   return kernel;
 }
-for (const { rows, fused } of what?.cases ?? [])
+for (const { rows, fused } of what.cases)
   for (const work of [rows, fused])
     work.kernels = work.count.map((_, i) => kernel_of(what.counts[work.kernels[2 * i]], what.kernel_precisions[work.kernels[2 * i + 1]]));
 // Busy seconds of tensor units, of lanes, and of lanes with special units; null if a rate is unknown.
@@ -103,6 +102,15 @@ function answer_of(request) {
     bytes: request.fused ? fused_read + fused_written : read + written, memory: of.memory === null ? null : value(of.memory) };
 }
 
+function scaled(value, unit, least, most) {
+  let power = least, shown = value / 1000 ** least;
+  for (; Math.abs(shown) >= 999.5 && power < most; ++power) shown /= 1000;
+  return ((value === 0 ? "0" : digits3(shown)) + " " + (value === 0 ? "" : kPrefixes[power + 8]) + unit).trim();
+}
+const exact_seconds = (value) => scaled(value, "s", value > 0 && value < 0.5e-12 ? -8 : -3, 0);
+const exact_intensity = (value) => (value >= 999.5 && value < 1e6 ? Math.round(value).toLocaleString("en") : digits3(value));
+const exact_rate = (value, unit) => scaled(value, unit, 0, 6);
+const exact_count = (value, unit = "") => (value < 1000 ? (Math.round(value) + " " + unit).trim() : scaled(value, unit, 0, 8));
 // The sentences of the command line, filled as report::said() does.
 const said = (name, values) => what.words[name].replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "").replace(/ \(\)$/, "");
 const exact_part = (share) => { const percent = 100 * share; return percent >= 9.95 ? String(Math.round(percent)) : percent.toFixed(percent >= 0.995 ? 1 : 2); };
@@ -202,9 +210,9 @@ function command_of(request) {
 }
 
 // The chart's rows for the request: new columns replace the original ones.
-const still_items = what && structuredClone(chart.series[0].items), still_roofs = what && chart.roofs, still_star = what && chart.series[0].bound_star;
-const still_shapes = what && chart.series[0].items.shape, still_total = what && chart.series[0].seconds;
-let answered = what && answer_of(asked);
+const still_items = structuredClone(chart.series[0].items), still_roofs = chart.roofs, still_star = chart.series[0].bound_star;
+const still_shapes = chart.series[0].items.shape, still_total = chart.series[0].seconds;
+let answered = answer_of(asked);
 function put_rows(answer) {
   answered = answer;
   const source = chart.series[0], items = source.items, is_still = is_as_asked();
@@ -419,7 +427,6 @@ function ask(change) {
   update();
 }
 function connect_what_if() {
-  if (!what) return;
   const form = by_id("what-if"), holder = by_id("what-if-sizes");
   form.hidden = false;
   form.addEventListener("submit", (event) => event.preventDefault());
@@ -462,4 +469,3 @@ function connect_what_if() {
   const first = what.sizes.find((size) => what.unset.includes(size.name));
   if (first) holder.querySelector(`[data-size="${CSS.escape(first.name)}"]`).focus({ preventScroll: true });
 }
-let show_what_if = () => {};
