@@ -354,11 +354,11 @@ function put_roofs(answer, is_still) {
 const still_axes = chart.axes;
 
 // Updates headline, ladder, actions and answer, and greys out what no longer applies.
-const still_verdict = ["model", "device", "text"].map((key) => document.getElementById("verdict-" + key)?.innerHTML), still_actions = document.getElementById("actions")?.innerHTML;
+const still_verdict = ["model", "device", "text"].map((key) => by_id("verdict-" + key)?.innerHTML), still_actions = by_id("actions")?.innerHTML;
 const kept_rungs = [...document.querySelectorAll("#ladder li")].map((item) => item.outerHTML).join("");
 function put_verdict(answer) {
   const is_still = is_as_asked(), { device, of, chosen } = answer, unset = unset_sizes();
-  const node = (key) => document.getElementById("verdict-" + key), ladder = document.getElementById("ladder");
+  const node = (key) => by_id("verdict-" + key), ladder = by_id("ladder");
   if (!node("text")) {
     // A model without work has no verdict.
   } else if (is_still) {
@@ -368,46 +368,28 @@ function put_verdict(answer) {
   } else {
     node("model").textContent = what.model + what.sizes.map((size, i) => `, ${size.name}=${asked.sizes[i] ?? "1 (free)"}`).join("");
     node("device").textContent = `${device.name} (${of.precision ?? what.precision})`;
-    node("text").replaceChildren(...headline_of(answer).flatMap(([name, separator, text], i) => {
-      const part = document.createElement("span");
-      part.id = "verdict-" + name;
-      part.classList.toggle("bad", i === 0 && (unset.length > 0 || name === "fit" && text.startsWith("does not")));
-      part.textContent = text;
-      return [separator, part];
-    }));
-    by_id("actions").replaceChildren(...actions_of(answer).map((text) => { const item = document.createElement("li"); item.textContent = text; return item; }));
+    const is_bad = (name, text, i) => i === 0 && (unset.length > 0 || name === "fit" && text.startsWith("does not"));
+    node("text").replaceChildren(...headline_of(answer).flatMap(([name, separator, text], i) => [separator, made("span", { id: "verdict-" + name, class: is_bad(name, text, i) ? "bad" : "" }, text)]));
+    by_id("actions").replaceChildren(...actions_of(answer).map((text) => made("li", {}, text)));
     if (ladder) put_ladder(ladder, unset.length ? [] : [["unfused", answer.rows.seconds], ["fused", answer.fused.seconds], ["floor", chosen.floor], ...(answer.is_launched ? [["launched", answer.launched]] : [])]);
   }
-  const list = document.getElementById("answer");
-  list.replaceChildren(...facts_of_answer(answer).map(([key, value, remark]) => {
-    const term = document.createElement("dt"), fact = document.createElement("dd"), strong = document.createElement("b");
-    term.textContent = key;
-    strong.textContent = value;
-    fact.dataset.fact = key;
-    fact.append(strong, remark ? " · " + remark : "");
-    const pair = document.createElement("div");
-    pair.append(term, fact);
-    return pair;
-  }));
+  by_id("answer").replaceChildren(...facts_of_answer(answer).map(([key, value, remark]) =>
+    made("div", {}, made("dt", {}, key), made("dd", { "data-fact": key }, made("b", {}, value), remark ? " · " + remark : ""))));
   for (const node of document.querySelectorAll(".view, .energy")) node.classList.toggle("stale", !is_still);
   for (const node of document.querySelectorAll(".split, #tabs")) node.classList.toggle("stale", asked.resident || unset.length > 0);
   // Energy constants are valid for one device and one precision.
   by_id("energy").classList.toggle("stale", asked.device !== 0 || asked.case !== as_asked.case);
-  document.getElementById("what-if-note").hidden = is_still;
-  document.getElementById("what-if-command").textContent = command_of(asked);
-  document.getElementById("what-if-reset").disabled = is_still;
+  by_id("what-if-note").hidden = is_still;
+  by_id("what-if-command").textContent = command_of(asked);
+  by_id("what-if-reset").disabled = is_still;
 }
 // Bounds of the request. A prediction and a measured run exist for the original request alone.
 function put_ladder(ladder, rungs) {
   const longest = Math.max(...rungs.map(([, seconds]) => seconds));
   ladder.replaceChildren(...rungs.map(([name, seconds]) => {
-    const item = document.createElement("li"), label = document.createElement("span"), time = document.createElement("b"), bar = element("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
-    item.dataset.rung = name;
+    const bar = element("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
     element("rect", { width: (100 * seconds) / longest, height: 10 }, bar);
-    label.textContent = name;
-    time.textContent = exact_seconds(seconds);
-    item.append(label, bar, time);
-    return item;
+    return made("li", { "data-rung": name }, made("span", {}, name), bar, made("b", {}, exact_seconds(seconds)));
   }));
 }
 
