@@ -152,11 +152,9 @@ const listen = (id, event, change) => by_id(id).addEventListener(event, (e) => {
 function connect() {
   listen("search", "input", (t) => (state.q = t.value));
   listen("series", "change", (t) => Object.assign(state, { s: +t.value, row: null, hidden: new Set(), level: "dram", roof: main_roof(all_series[+t.value]) }));
-  listen("limit", "change", (t) => (state.limit = t.value));
-  listen("level", "change", (t) => (state.level = t.value));
+  for (const key of ["limit", "level", "color"]) listen(key, "change", (t) => (state[key] = t.value));
   listen("precision", "change", (t) => (state.roof = +t.value));
   listen("share", "input", (t) => (state.share = +t.value));
-  listen("color", "change", (t) => (state.color = t.value));
   listen("y", "change", (t) => Object.assign(state, { y: t.value, view: null }));
   listen("roof-boxes", "change", (t) => {
     if (t.value === "spec") return void (state.spec = t.checked);

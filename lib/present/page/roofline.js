@@ -545,18 +545,21 @@ function star_path(x, y, r) {
   }
   return path + "Z";
 }
+// Writes a text at the first of its places, given half of its width, where it covers nothing.
+function write_free(text, taken, group, places_of) {
+  const half = text_width(text) / 2 + 2, box = ([x, y]) => [x - half, y - 8, x + half, y + 8], at = places_of(half).find((place) => is_free([box(place)], taken));
+  if (!at) return;
+  taken.push(box(at));
+  element("text", { class: "halo", x: fix(at[0]), y: fix(at[1]), "text-anchor": "middle", "dominant-baseline": "central" }, group).textContent = text;
+}
 const still_stars = [...svg.querySelectorAll("#plot > .star")];
 function draw_stars(taken) {
   const is_rate = axes === "rate";
   for (const node of svg.querySelectorAll("#plot > .star, #plot > .star-name, #plot > .spread, #plot > .others, #plot > g.path")) node.setAttribute("display", is_rate ? "inline" : "none");
-  if (!is_rate) return [];
+  if (!is_rate) return;
   const place = (star) => star && [X(star.flops / star.bytes), Y(star.flops / star.seconds)];
   const star_of = (node) => all_series[node.dataset.s][node.matches(".measured") ? "measured_star" : "bound_star"];
-  const names = [], stars_at = [], dots = [...taken], lines = roof_lines()[2].flat();
-  for (const node of still_stars) {
-    const at = place(star_of(node));
-    stars_at.push([at[0] - 10, at[1] - 10, at[0] + 10, at[1] + 10]);
-  }
+  const names = [], stars_at = still_stars.map((node) => place(star_of(node))).map(([x, y]) => [x - 10, y - 10, x + 10, y + 10]), dots = [...taken], lines = roof_lines()[2].flat();
   for (const node of still_stars) {
     const star = star_of(node), at = place(star);
     node.setAttribute("d", star_path(...at, 11));
@@ -595,19 +598,12 @@ function draw_stars(taken) {
     const order = is_bound ? [] : [...points.keys()], last = points.length - 1;
     if (order.length > 2) order.splice(1, 0, order.pop());
     for (const i of order) {
-      const [x, y] = points[i], label = group.dataset.s ? stars[i].label.split("=").pop() + (i == last ? " " + of.label : "") : stars[i].label, half = text_width(label) / 2 + 2;
-      for (const [dx, dy] of [[0, 18], [0, -18], [half + 12, 0], [-half - 12, 0], [half, 18], [-half, -18]]) {
-        const box = [x + dx - half, y + dy - 8, x + dx + half, y + dy + 8];
-        if (!is_free([box], taken)) continue;
-        taken.push(box);
-        names.push(box);
-        element("text", { class: "halo", x: fix(x + dx), y: fix(y + dy), "text-anchor": "middle", "dominant-baseline": "central" }, group).textContent = label;
-        break;
-      }
+      const [x, y] = points[i], label = group.dataset.s ? stars[i].label.split("=").pop() + (i == last ? " " + of.label : "") : stars[i].label;
+      write_free(label, taken, group, (half) => [[0, 18], [0, -18], [half + 12, 0], [-half - 12, 0], [half, 18], [-half, -18]].map(([dx, dy]) => [x + dx, y + dy]));
     }
   }
   const arrows = by_id("changes");
-  if (!arrows) return names;
+  if (!arrows) return;
   arrows.replaceChildren();
   for (const change of chart.changes) {
     const x0 = X(change.before_intensity), y0 = Y(change.before_rate), x1 = X(change.after_intensity), y1 = Y(change.after_rate);
@@ -615,18 +611,8 @@ function draw_stars(taken) {
     const text = factor >= 2 || factor <= 0.5 ? plain(factor) + "×" : (factor >= 1 ? "+" : "−") + percent(Math.abs(factor - 1)), label = text + (change.count > 1 ? `, of ${change.count}` : "");
     element("path", { d: `M${fix(x0)} ${fix(y0)}L${fix(x1)} ${fix(y1)}`, fill: "none", stroke: arrows.getAttribute("fill"), "stroke-dasharray": "5 3", "stroke-width": 1.4, "marker-end": "url(#arrow)" }, arrows);
     element("circle", { cx: fix(x0), cy: fix(y0), r: 2.5 }, arrows);
-    const half = text_width(label) / 2 + 2;
-    search: for (const part of [0.5, 0.35, 0.65, 0.2, 0.8])
-      for (const side of [1, -1]) {
-        const x = x0 + part * (x1 - x0) + side * (half + 5), y = y0 + part * (y1 - y0), box = [x - half, y - 8, x + half, y + 8];
-        if (!is_free([box], taken)) continue;
-        taken.push(box);
-        names.push(box);
-        element("text", { class: "halo", x: fix(x), y: fix(y), "text-anchor": "middle", "dominant-baseline": "central" }, arrows).textContent = label;
-        break search;
-      }
+    write_free(label, taken, arrows, (half) => [0.5, 0.35, 0.65, 0.2, 0.8].flatMap((part) => [1, -1].map((side) => [x0 + part * (x1 - x0) + side * (half + 5), y0 + part * (y1 - y0)])));
   }
-  return names;
 }
 
 // Rooflines of other machines: one path and one label each.
