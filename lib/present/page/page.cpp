@@ -179,13 +179,10 @@ std::string energy_figure(const Chart& chart) {
 // A table whose first column names the rows. A grid without headers gets no table head.
 std::string table_html(const base::Grid& grid, const char* label) {
   const auto cell = [](const char* element, const base::Column& column, const std::string& text, const char* scope) {
-    return std::string("<") + element + scope + (column.is_number ? " class=\"number\">" : ">") + xml(text) + "</" +
-           element + ">";
+    return cat("<", element, scope, column.is_number ? " class=\"number\">" : ">", xml(text), "</", element, ">");
   };
   std::string html = "<table aria-label=\"" + xml(label) + "\">";
-  bool has_headers = false;
-  for (const base::Column& column : grid.columns) has_headers = has_headers || !column.header.empty();
-  if (has_headers) {
+  if (std::ranges::any_of(grid.columns, [](const base::Column& column) { return !column.header.empty(); })) {
     html += "<thead><tr>";
     for (const base::Column& column : grid.columns) html += cell("th", column, column.header, " scope=\"col\"");
     html += "</tr></thead>";
