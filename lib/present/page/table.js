@@ -77,7 +77,7 @@ function fill_table(rows) {
     for (const [kind, lists] of [["members", items.members], ["kernels", items.kernels]])
       for (const entry of lists)
         if (row.list.includes(entry[0]))
-          for (const part of kind === "members" ? entry.slice(2).filter((_, k) => k % 2 === 0) : entry.slice(1).map((k) => strings[k]))
+          for (const part of kind === "members" ? member_names(entry) : entry.slice(1).map((k) => strings[k]))
             lines.push({ row, item: entry[0], part });
   }
   draw_header();

@@ -414,13 +414,9 @@ function connect_what_if() {
   form.addEventListener("submit", (event) => event.preventDefault());
   const set_size = (i, value) => { const sizes = [...asked.sizes]; sizes[i] = value; ask({ sizes }); };
   const controls = what.sizes.map((size, i) => {
-    const label = document.createElement("label"), number = document.createElement("input"), range = document.createElement("input");
-    Object.assign(number, { type: "number", min: size.name === "past" ? 0 : 1, max: size.most ?? 1e7, step: 1, placeholder: "1 (free)" });
-    number.dataset.size = size.name;
-    Object.assign(range, { type: "range", min: 0, max: Math.floor(Math.log2(size.most ?? (size.batch ? 4096 : 131072))), step: 1 });
-    range.setAttribute("aria-label", size.name + " in powers of two");
-    label.append(size.name + " ", number);
-    holder.append(label, range);
+    const number = made("input", { type: "number", min: size.name === "past" ? 0 : 1, max: size.most ?? 1e7, step: 1, placeholder: "1 (free)", "data-size": size.name });
+    const range = made("input", { type: "range", min: 0, max: Math.floor(Math.log2(size.most ?? (size.batch ? 4096 : 131072))), step: 1, "aria-label": size.name + " in powers of two" });
+    holder.append(made("label", {}, size.name + " ", number), range);
     number.addEventListener("input", () => {
       const is_good = number.value === "" ? !number.validity.badInput : number.checkValidity() && is_possible(i, +number.value);
       by_id("what-if-error").textContent = is_good ? "" : number.checkValidity() ? `${size.name} ${number.value} is impossible: a window would be larger than its input` : `${size.name} is a whole number from ${number.min} to ${(+number.max).toLocaleString("en")}; the answer is still of ${asked.sizes[i] ?? "1"}`;
