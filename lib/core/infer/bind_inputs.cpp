@@ -4,6 +4,8 @@
 #include <array>
 #include <numeric>
 
+#include "graph/dim_poly.h"
+#include "infer/each_dim.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
@@ -78,14 +80,6 @@ bool is_data(const TensorType& type) {
   return type.container == Container::Tensor && type.shape && !type.shape->empty();
 }
 
-// Calls `visit` for each size of the types.
-template <typename Types, typename Visit>
-void for_each_size(Types& types, const Visit& visit) {
-  for (auto& type : types)
-    if (type.shape)
-      for (auto& dim : *type.shape) visit(dim);
-}
-
 // The batch axes determined by operators, where the inputs have such an axis.
 std::vector<std::optional<std::size_t>> known_batch_axes(const Graph& graph, const std::vector<TensorType>& inputs) {
   std::vector<std::optional<std::size_t>> axes = batch_axes(graph);
@@ -122,7 +116,7 @@ class Binder {
     warn_of_empty_inputs();
     solve_formulas();
     assume_derived();
-    for_each_size(bound_.types, [&](Dim& dim) {
+    for_each_size([&](Dim& dim) {
       dim = dim.bind(bound_.options.dims);
       if (dim.is_constant() && *dim.value() < 0)
         throw Error("the bindings make a size of " + dim.to_string() + "; sizes are at least 0");
@@ -133,6 +127,11 @@ class Binder {
   }
 
  private:
+  template <typename Change>
+  void for_each_size(const Change& change) {
+    for (TensorType& type : bound_.types) for_each_dim(type, change);
+  }
+
   // `how`: the field that sets the size; `input`: the one of its entries, unless that is the dim.
   void bind_dim(const std::string& name, std::int64_t size, std::string_view how, std::string_view input = {}) {
     if (size < 0) {
@@ -284,11 +283,10 @@ class Binder {
     for (const DerivedDim& derived : kDerivedDims) {
       const std::string name(derived.dim);
       const Dim sum = Dim::symbol(derived.sum_of[0]) + Dim::symbol(derived.sum_of[1]);
-      const auto names = sum.symbols();
-      const bool is_open = std::all_of(names.begin(), names.end(),
-                                       [&](const std::string& part) { return bound_.input_dims.contains(part); });
-      if (!is_open || !bound_.input_dims.contains(name) || bound_.options.dims.contains(name)) continue;
-      for_each_size(bound_.types, [&](Dim& dim) { dim = dim.substitute({{name, sum}}); });
+      const auto is_missing = [&](const std::string& part) { return !bound_.input_dims.contains(part); };
+      if (any_symbol(sum, is_missing) || !bound_.input_dims.contains(name) || bound_.options.dims.contains(name))
+        continue;
+      for_each_size([&](Dim& dim) { dim = dim.substitute({{name, sum}}); });
       bound_.assumed.emplace(name, sum);
       bound_.diagnostics.push_back(
           {Severity::Info, "",

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "graph/dim_poly.h"
+#include "infer/each_dim.h"
 #include "infer/infer.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
@@ -139,9 +140,8 @@ Dim chosen_by(const Dim& truth, const Dim& a, const Dim& b) { return a == b ? a 
 
 // Whether the inputs' sizes decide it. Formulas of data or of a trip's number grow long, and say nothing to the user.
 bool is_of_inputs(const Dim& dim, const Session& session) {
-  const std::vector<std::string> names = dim.symbols();
-  return std::ranges::all_of(names, [&](const std::string& name) {
-    return session.input_dims.contains(name) || (session.fixed && session.fixed->exported.contains(name));
+  return !any_symbol(dim, [&](const std::string& name) {
+    return !session.input_dims.contains(name) && !(session.fixed && session.fixed->exported.contains(name));
   });
 }
 
@@ -254,9 +254,7 @@ void Walker::visit_if(Frame& frame, OpContext::State& state) {
     for (ValueInfo& output : walked.result.outputs) resolve(output);
     for (NodeReport& row : walked.result.rows) {
       for (const auto count : kCostCounts) row.cost.*count = session_.resolve(row.cost.*count);
-      for (OutputInfo& output : row.outputs)
-        if (output.type.shape)
-          for (Dim& dim : *output.type.shape) dim = session_.resolve(dim);
+      for (OutputInfo& output : row.outputs) for_each_dim(output.type, [&](Dim& dim) { dim = session_.resolve(dim); });
     }
     if (branch.has_equalities()) calls_.clear();  // their rows may hold sizes of this branch
     walked.contradiction = contradiction_;

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "graph/dim_poly.h"
 #include "ops/fixed_sizes.h"
 #include "ops/op_rule.h"
 #include "pagoda/base/cat.h"
@@ -519,12 +520,10 @@ void Walker::adopt_declared(const Frame& frame, OpContext::State& state, std::si
       // Only sizes that mean the same here: numbers, and dims that the inputs name.
       Shape shape;
       for (const Dim& dim : *declared.shape) {
-        const auto names = dim.symbols();
-        const bool known =
-            std::ranges::all_of(names, [&](const std::string& name) { return session_.input_dims.contains(name); });
-        shape.push_back(known ? dim.bind(options_.dims)
-                              : session_.fresh(dim.to_string(), state.display_name,
-                                               "a size that only the file declares", std::nullopt));
+        const auto is_unknown = [&](const std::string& name) { return !session_.input_dims.contains(name); };
+        shape.push_back(any_symbol(dim, is_unknown) ? session_.fresh(dim.to_string(), state.display_name,
+                                                                     "a size that only the file declares", std::nullopt)
+                                                    : dim.bind(options_.dims));
       }
       type.shape = std::move(shape);
       continue;

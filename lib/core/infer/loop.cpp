@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "infer/each_dim.h"
 #include "infer/infer.h"
 #include "infer/trips.h"
 #include "ops/scalar_math.h"
@@ -103,11 +104,9 @@ void Walker::visit_loop(Frame& frame, OpContext::State& state) {
   std::vector<Growing> counters =
       counters_among(std::span(state.inputs).subspan(std::min<std::size_t>(2, state.inputs.size())));
   const auto set_element = [&](const Growing& counter, Scalar element) {
-    TensorValue& value =
-        inputs[counter.carried + 2].computed_value
-            ? *inputs[counter.carried + 2].computed_value
-            : inputs[counter.carried + 2].computed_value.emplace(state.inputs[counter.carried + 2]->value()->size());
-    value[counter.place] = std::move(element);
+    base::Boxed<TensorValue>& value = inputs[counter.carried + 2].computed_value;
+    if (!value) value.emplace(state.inputs[counter.carried + 2]->value()->size());
+    (*value)[counter.place] = std::move(element);
   };
   std::vector<NodeReport> counted;  // rows of the first walk, which have the weights
   if (!counters.empty()) {
@@ -213,8 +212,7 @@ void Walker::visit_loop(Frame& frame, OpContext::State& state) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const base::Boxed<TensorValue> known = outputs[i].computed_value;
     ValueInfo& info = outputs[i] = varying(std::move(outputs[i]));
-    if (info.type.shape)
-      for (Dim& dim : *info.type.shape) in_last(dim);
+    for_each_dim(info.type, in_last);
     if (i >= carried && info.type.shape) info.type.shape->insert(info.type.shape->begin(), *trips);
     for (const Growing& counter : counters) {
       if (counter.carried != i || !known || counter.place >= known->size()) continue;
@@ -234,8 +232,7 @@ void Walker::visit_loop(Frame& frame, OpContext::State& state) {
       row.cost = once.scaled(*trips);
     }
     for (OutputInfo& output : row.outputs)
-      if (output.type.shape)
-        for (Dim& dim : *output.type.shape) dim = dim.substitute({{trip.to_string(), max(*trips - 1, 0)}});
+      for_each_dim(output.type, [&](Dim& dim) { dim = dim.substitute({{trip.to_string(), max(*trips - 1, 0)}}); });
   }
   if (!mentions(result, trip)) session_.forget(trip);
   finish(frame, state, outputs, std::move(result.rows), 1);

@@ -10,9 +10,7 @@
 namespace pagoda::inline core {
 
 bool depends_on(const Dim& dim, const Dim& symbol) {
-  if (dim.is_constant()) return false;
-  const std::vector<std::string> names = dim.symbols();
-  return std::ranges::count(names, symbol.to_string()) > 0;
+  return any_symbol(dim, [&](const std::string& name) { return name == symbol.to_string(); });
 }
 
 namespace {

@@ -64,13 +64,6 @@ class Counter {
     return type;
   }
 
-  static const TensorType* stored_type(const Graph& graph, const Storage& storage) {
-    const Value& value = graph.value(storage.owner);
-    if (value.initializer >= 0) return &graph.initializer(value.initializer).type;
-    const Tensor* tensor = storage.producer < 0 ? nullptr : graph.node(storage.producer).constant();
-    return tensor == nullptr ? nullptr : &tensor->type;
-  }
-
   // The first row that reads all of the tensor, else the first that reads a part of it. `size` is the size of the
   // tensor, whatever its name in a body.
   std::optional<Need> need(const Schedule& schedule, std::int32_t storage, const Dim& size) const {

@@ -43,14 +43,13 @@ class HeldWeights {
       if (storage.place != StoragePlace::Constant) continue;
       const bool is_made = graph.value(storage.owner).initializer < 0;
       const Node* node = is_made && storage.producer >= 0 ? &graph.node(storage.producer) : nullptr;
-      const bool is_constant = node != nullptr && node->constant() != nullptr;
-      const std::optional<TensorType> type = type_of(schedule, id, storage, is_constant);
+      const bool is_stored = stored_type(graph, storage) != nullptr;
+      const std::optional<TensorType> type = type_of(schedule, id, storage);
       if (!type || !type->shape) continue;
-      const bool is_stored = !is_made || is_constant;
       const bool is_weight = is_parameter(*type, is_made);
       const bool is_held =
           is_viewed[s] || storage.is_output || reads(schedule, static_cast<std::int32_t>(s), !is_weight);
-      if (is_held && node != nullptr && !is_constant && is_view(schedule, storage)) {
+      if (is_held && node != nullptr && !is_stored && is_view(schedule, storage)) {
         if (const ValueId viewed = node->input(0); viewed != kAbsent && schedule.storage_of[index(viewed)] >= 0) {
           is_viewed[index(schedule.storage_of[index(viewed)])] = true;
           continue;
@@ -68,14 +67,11 @@ class HeldWeights {
 
   // Of the main graph as analysed, where a device may hold a part. In bodies a precision replaces the floats of the
   // file; rows state it already.
-  std::optional<TensorType> type_of(const Schedule& schedule, GraphId id, const Storage& storage,
-                                    bool is_constant) const {
+  std::optional<TensorType> type_of(const Schedule& schedule, GraphId id, const Storage& storage) const {
     if (id == 0) return analysis_.types[index(storage.owner)];
     const Graph& graph = *schedule.graph;
-    const Value& value = graph.value(storage.owner);
-    if (value.initializer >= 0 || is_constant) {
-      TensorType type = value.initializer >= 0 ? graph.initializer(value.initializer).type
-                                               : graph.node(storage.producer).constant()->type;
+    if (const TensorType* stored = stored_type(graph, storage)) {
+      TensorType type = *stored;
       if (floats_.floats != ElementType::Undefined && is_replaced(type.element)) type.element = floats_.floats;
       return type;
     }

@@ -6,24 +6,12 @@
 namespace pagoda::inline core::ops {
 namespace {
 
-OpCost per_value(const OpContext& op, const Work& work) { return op.streamed() + work * op.elements(0); }
-
-// (clamp(round(x / scale + zero point)) − zero point)·scale: as QuantizeLinear and DequantizeLinear.
-OpCost cost_quant(const OpContext& op) { return per_value(op, {.arith = 7, .comparisons = 3}); }
-
-// scale where x ≥ 0, else −scale.
-OpCost cost_bipolar(const OpContext& op) { return per_value(op, {.arith = 2, .comparisons = 1}); }
-
 // Rounds x / scale + zero point, divides it by a power of two, rounds again and scales back. Version 2, with a scale of
 // the result, also clamps.
 OpCost cost_trunc(const OpContext& op) {
   const int clamps = op.has_input(5) ? 2 : 0;
-  return per_value(op, {.arith = 7 + clamps, .comparisons = 2 + clamps});
+  return op.streamed() + Work{.arith = 7 + clamps, .comparisons = 2 + clamps} * op.elements(0);
 }
-
-// The unit of the last place u = 2^max(floor(log2(|x / scale| + ε)) − mantissa, least), then
-// clamp(round(x / scale / u)·u)·scale.
-OpCost cost_float_quant(const OpContext& op) { return per_value(op, {.arith = 12, .special = 2, .comparisons = 5}); }
 
 // scale · the number of thresholds that x reaches + bias; thresholds [C or 1, T].
 OpCost cost_thresholds(const OpContext& op) {
@@ -41,15 +29,18 @@ void infer_thresholds(OpContext& op) {
 constexpr OpFacts kRounded = kQuantize.with(Gradient::Constant);
 constexpr OpFacts kRoundedByScale = kRounded.reads({{}, WeightUse::QuantScale, WeightUse::ZeroPoint});
 
+// BipolarQuant is scale where x ≥ 0, else −scale. FloatQuant has the unit of the last place
+// u = 2^max(floor(log2(|x / scale| + ε)) − mantissa, least), then clamp(round(x / scale / u)·u)·scale. IntQuant and
+// Quant are (clamp(round(x / scale + zero point)) − zero point)·scale: as QuantizeLinear and DequantizeLinear.
 // clang-format off
 constexpr OpRule kQonnxRules[] = {
-    // op              infer             cost              fold     cost in words
-    {"BipolarQuant",   infer_same,       cost_bipolar,     nullptr, "compare, mul per element", kRounded},
-    {"FloatQuant",     infer_same,       cost_float_quant, nullptr, "2 div, abs, add, sub, 2 roundings, max, 2 mul, 2 clamps, log2, 2 to a power per element", kRounded},
-    {"IntQuant",       infer_same,       cost_quant,       nullptr, "div, add, round, 2 clamps, sub, mul per element", kRoundedByScale},
-    {"MultiThreshold", infer_thresholds, cost_thresholds,  nullptr, "compares with each threshold and adds up; scale and bias per element", kSteps},
-    {"Quant",          infer_same,       cost_quant,       nullptr, "div, add, round, 2 clamps, sub, mul per element", kRoundedByScale},
-    {"Trunc",          infer_same,       cost_trunc,       nullptr, "2 div, add, 2 roundings, sub, mul per element; 2 clamps in version 2", kRoundedByScale},
+    // op              infer             cost                 fold     cost in words
+    {"BipolarQuant",   infer_same,       cost_each<2, 0, 1>,  nullptr, "compare, mul per element", kRounded},
+    {"FloatQuant",     infer_same,       cost_each<12, 2, 5>, nullptr, "2 div, abs, add, sub, 2 roundings, max, 2 mul, 2 clamps, log2, 2 to a power per element", kRounded},
+    {"IntQuant",       infer_same,       cost_each<7, 0, 3>,  nullptr, "div, add, round, 2 clamps, sub, mul per element", kRoundedByScale},
+    {"MultiThreshold", infer_thresholds, cost_thresholds,     nullptr, "compares with each threshold and adds up; scale and bias per element", kSteps},
+    {"Quant",          infer_same,       cost_each<7, 0, 3>,  nullptr, "div, add, round, 2 clamps, sub, mul per element", kRoundedByScale},
+    {"Trunc",          infer_same,       cost_trunc,          nullptr, "2 div, add, 2 roundings, sub, mul per element; 2 clamps in version 2", kRoundedByScale},
 };
 // clang-format on
 static_assert(well_formed(kQonnxRules));

@@ -2,19 +2,13 @@
 #include <algorithm>
 #include <iterator>
 
+#include "graph/dim_poly.h"
 #include "ops/context.h"
 #include "ops/fixed_sizes.h"
 #include "pagoda/base/cat.h"
 
 namespace pagoda::inline core {
 namespace {
-
-template <typename Holds>
-bool any_symbol(const Dim& size, const Holds& holds) {
-  if (size.is_constant()) return false;
-  const std::vector<std::string> names = size.symbols();
-  return std::ranges::any_of(names, holds);
-}
 
 bool depends_on(const Dim& size, std::string_view symbol) {
   return any_symbol(size, [&](const std::string& name) { return name == symbol; });

@@ -183,10 +183,7 @@ class Reader {
         if (!dim.is_symbol() || sizes_.dims.contains(dim.to_string())) continue;
         if (!holds_text(input.name, "mask") && !holds_text(dim.to_string(), "total")) continue;
         if (dim == new_tokens_ || dim.to_string() == sizes_.past_dim || is_of_other_data(dim)) continue;
-        if (const auto size = total.value64())
-          bind(dim, *size, "mask");
-        else
-          sizes_.masks.insert_or_assign(dim.to_string(), total);
+        size_as(dim, total, "mask");
       }
     }
   }

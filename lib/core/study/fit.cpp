@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/dim_poly.h"
 #include "memory/schedule.h"
 #include "pagoda/base/error.h"
 #include "pagoda/core/memory.h"
@@ -80,10 +81,9 @@ std::optional<Bindings> at_upper_bounds(Bindings bindings, const std::vector<Sym
 }  // namespace
 
 bool depends_on_data(const Dim& dim, const std::vector<Symbol>& symbols) {
-  if (symbols.empty() || dim.is_constant()) return false;
-  const std::vector<std::string> names = dim.symbols();
-  return std::ranges::any_of(
-      names, [&](const std::string& name) { return std::ranges::find(symbols, name, &Symbol::name) != symbols.end(); });
+  return !symbols.empty() && any_symbol(dim, [&](const std::string& name) {
+    return std::ranges::find(symbols, name, &Symbol::name) != symbols.end();
+  });
 }
 
 std::optional<bool> MemoryNeed::fits(const std::optional<Int>& bytes) const {

@@ -44,10 +44,7 @@ constexpr std::string_view kCounts[] = {
     "Mul", "Not",  "Range",  "Reshape",  "Slice",           "Squeeze", "Sub",   "Unsqueeze", "Where"};
 constexpr std::string_view kViews[] = {"Cast", "Expand", "Identity", "Mul", "Reshape", "Squeeze", "Unsqueeze"};
 
-template <std::size_t N>
-bool holds(const std::string_view (&names)[N], std::string_view name) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
+bool is_view(std::string_view op_type) { return std::ranges::count(kViews, op_type) > 0; }
 
 struct Place {
   GraphId graph = 0;
@@ -211,7 +208,7 @@ class Search {
       const auto a = end_of(1), b = end_of(2);
       return a && b ? std::optional(max(*a, *b)) : std::nullopt;
     }
-    return holds(kViews, op) ? end_of(0) : std::nullopt;
+    return is_view(op) ? end_of(0) : std::nullopt;
   }
 
   // Rows of the table before the row of the first position: the offset that is added to the index.
@@ -229,7 +226,7 @@ class Search {
         next = node->input(1 - constant);
       } else if (node->op_type == "CumSum") {
         return rows + 1;  // it counts from 1
-      } else if (!holds(kViews, node->op_type)) {
+      } else if (!is_view(node->op_type)) {
         break;
       }
       index = resolved({index.graph, next});
@@ -267,7 +264,7 @@ class Search {
         found = true;
         continue;
       }
-      if (!node->bodies().empty() || !holds(kCounts, node->op_type)) return false;
+      if (!node->bodies().empty() || std::ranges::count(kCounts, std::string_view(node->op_type)) == 0) return false;
       for (const ValueId input : node->inputs) open.push_back({place.graph, input});
     }
     return found;

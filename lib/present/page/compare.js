@@ -1,6 +1,5 @@
 // Two models side by side: totals, a slope for each change, and a row for each pair of blocks that do the same. Other
 // models are compared with the first model of the page. Runs of different numbers of items are compared by item.
-const pairing = JSON.parse(by_id("pairs-data")?.textContent ?? "null");
 const other_series = () => (state.s > 0 ? state.s : 1);
 const kSlopes = 12;
 const run_items = (s) => pairing.units?.[s.index] ?? 1;

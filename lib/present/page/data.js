@@ -1,5 +1,7 @@
 // The chart's JSON and values derived from it, with the same definitions as in the C++ code that wrote it.
-const chart = JSON.parse(document.getElementById("chart-data").textContent);
+// Pages without pairs or formulas leave these out, and the scripts that use them.
+const data_of = (id) => JSON.parse(by_id(id)?.textContent ?? "null");
+const chart = data_of("chart-data"), pairing = data_of("pairs-data"), what = data_of("what-if-data");
 const strings = chart.strings;
 const kAbsence = ["", "cost nothing: constants, views, shapes", "no FLOPs: in the column at the left edge", "work not known", "no bound for its type", "no kernel measured",
   "measured as 0 s", "joined no operator", "inside the kernels of other rows"];
@@ -21,6 +23,9 @@ function total(list, get) {
   }
   return list.length ? sum : null;
 }
+// Of an item of several nodes: [item, rule, name, type, name, type, …].
+const member_names = (member) => member.slice(2).filter((_, k) => k % 2 === 0);
+const member_types = (member) => member.slice(3).filter((_, k) => k % 2 === 0).map((type) => strings[type]);
 const ratio = (a, b) => (a > 0 && b > 0 ? a / b : null);
 
 // The common pattern of names that differ only in numbers, as report::common_name(): "layers.*/conv/Conv"; else `otherwise`.
@@ -61,12 +66,10 @@ function make_series(series, index) {
   for (const row of [...by_dot.values(), ...undrawn.values()]) {
     const list = row.list;
     list.sort((a, b) => (seconds(b) ?? 0) - (seconds(a) ?? 0));
-    row.series = index;
     for (const i of list) row_of[i] = row;
     row.first = list[0];
     row.is_aggregate = aggregates.has(row.dot);
     row.type = strings[items.type[row.first]];
-    row.types = row.is_aggregate ? row.type : null;
     // A member's name, shape or type stands for the others only if all have it.
     const names = list.map((i) => items.name[i]), alike = (texts) => (list.every((i) => texts[i] === texts[row.first]) ? strings[texts[row.first]] : "");
     row.name = row.is_aggregate ? `${row.type}, ${list.length.toLocaleString("en")} others` : row.dot === null ? common_name(names, `${row.type}, ${list.length.toLocaleString("en")} without a dot`) : common_name(names);
@@ -92,8 +95,8 @@ function make_series(series, index) {
     row.high = total(list, (i) => column(items, "min_seconds", i));
     row.joules = total(list, (i) => column(items, "joules", i));
     row.roof = items.roof[row.first];
-    row.color = Math.max(0, series.colors.indexOf(items.type[row.first]));
-    if (!series.colors.includes(items.type[row.first])) row.color = 6;
+    const color = series.colors.indexOf(items.type[row.first]);
+    row.color = color < 0 ? 6 : color;
     row.roof_share = row.measured > 0 && row.bound !== null ? row.bound / row.measured : null;
     row.recoverable = row.roof_share === null ? null : Math.max(0, row.measured - row.bound);  // time above the bound
     row.text = list.map((i) => searched(items.name[i], strings[items.scope[i]])).join(" ").toLowerCase() + " " + row.type.toLowerCase();
@@ -104,7 +107,7 @@ function make_series(series, index) {
   for (const row of rows) named.set(row.name, (named.get(row.name) ?? 0) + 1);
   for (const row of rows) if (named.get(row.name) > 1 && row.dot !== null && !row.is_aggregate) row.name = items.name[Math.min(...row.list)];
   for (const member of items.members)
-    if (row_of[member[0]]) row_of[member[0]].text += " " + member.slice(2).filter((_, k) => k % 2 === 0).join(" ").toLowerCase();
+    if (row_of[member[0]]) row_of[member[0]].text += " " + member_names(member).join(" ").toLowerCase();
   const with_parts = new Set([...items.members, ...items.kernels].map((entry) => entry[0]));
   return { ...series, index, rows, row_of, with_parts, work_of: work, traffic_of: traffic, bound_of: bound, seconds_of: seconds };
 }
@@ -151,12 +154,3 @@ function digits3(value) {
   for (let place = 1; decimals > 0 && Math.abs(value) >= place - 10 ** -decimals / 2; place *= 10) --decimals;
   return Math.abs(value) >= 1e6 ? value.toExponential(2) : value.toFixed(decimals);
 }
-function scaled(value, unit, least, most) {
-  let power = least, shown = value / 1000 ** least;
-  for (; Math.abs(shown) >= 999.5 && power < most; ++power) shown /= 1000;
-  return ((value === 0 ? "0" : digits3(shown)) + " " + (value === 0 ? "" : kPrefixes[power + 8]) + unit).trim();
-}
-const exact_seconds = (value) => scaled(value, "s", value > 0 && value < 0.5e-12 ? -8 : -3, 0);
-const exact_intensity = (value) => (value >= 999.5 && value < 1e6 ? Math.round(value).toLocaleString("en") : digits3(value));
-const exact_rate = (value, unit) => scaled(value, unit, 0, 6);
-const exact_count = (value, unit = "") => (value < 1000 ? (Math.round(value) + " " + unit).trim() : scaled(value, unit, 0, 8));

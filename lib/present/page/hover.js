@@ -1,6 +1,6 @@
 // Describes a dot: a card beside the pointer, and a ruler from the axis to every roof at the dot's intensity.
-const card = document.getElementById("card");
-const ruler = document.getElementById("ruler");
+const card = by_id("card");
+const ruler = by_id("ruler");
 
 function facts_of(row) {
   const s = series(), measured = s.time === "measured";
@@ -34,15 +34,8 @@ function facts_of(row) {
 }
 
 function show_card(row, x, y) {
-  const title = document.createElement("strong"), list = document.createElement("dl");
-  title.textContent = row.name;
-  for (const [key, text] of facts_of(row)) {
-    const term = document.createElement("dt"), value = document.createElement("dd");
-    term.textContent = key;
-    value.textContent = text;
-    list.append(term, value);
-  }
-  card.replaceChildren(title, list);
+  const facts = facts_of(row).flatMap(([key, text]) => [made("dt", {}, key), made("dd", {}, text)]);
+  card.replaceChildren(made("strong", {}, row.name), made("dl", {}, ...facts));
   card.hidden = false;
   const around = card.parentElement.getBoundingClientRect();
   const left = x - around.left + 18, width = card.offsetWidth;
@@ -72,13 +65,9 @@ function show_ruler(row) {
   const place = place_of(row, state.level, axes), point = place.m ?? place.e;
   if (!point || place.rail || axes !== "rate") return;
   element("path", { class: "ruler-line", stroke: "#59636e", "stroke-width": 1, "stroke-dasharray": "3 3", d: `M${fix(x)} ${plot.y1}V${plot.y0}` }, ruler);
-  const limits = [];
   // The intensity is of one memory level: it has no place under the roof of another.
-  const level = chart.roofs.bandwidth.find((roof) => roof.id === state.level) ?? chart.roofs.bandwidth[0];
-  limits.push([point.x * level.value, level.name, true]);
-  const own = chart.roofs.compute[row.roof ?? -1];
-  if (own) limits.push([own.value, own.name, false]);
-  const top = own ? own.value : Infinity;
+  const level = level_roof(), own = chart.roofs.compute[row.roof ?? -1], top = own ? own.value : Infinity;
+  const limits = [[point.x * level.value, level.name, true], ...(own ? [[own.value, own.name, false]] : [])];
   limits.sort((a, b) => a[0] - b[0]);
   const said = [], dots = series().rows.filter((other) => other.at && !other.box && other !== row).slice(0, 300).flatMap(boxes_of);
   for (const [value, name, is_slope] of limits) {

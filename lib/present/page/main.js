@@ -1,11 +1,11 @@
 // Controls, zoom, export: all code that changes the state, and one function that displays it.
-let rows_in_view = [];
+let rows_in_view = [], show_what_if = () => {};
 
 function update(part = "all") {
   write_state_soon();
   if (part === "all") {
     fitted = null;
-    choose_axes();
+    axes = state.y ?? "rate";
     lay_out();
     show_controls();
     show_what_if();
@@ -37,17 +37,11 @@ function show_status() {
 }
 
 function show_controls() {
-  by_id("search").value = state.q;
-  by_id("series").value = state.s;
-  by_id("limit").value = state.limit;
-  by_id("level").value = state.level;
-  by_id("precision").value = state.roof;
-  by_id("share").value = state.share;
+  const values = { search: state.q, series: state.s, limit: state.limit, level: state.level, precision: state.roof, share: state.share, color: state.color, y: axes };
+  for (const id in values) by_id(id).value = values[id];
   by_id("share-text").textContent = state.share + "%";
-  by_id("color").value = state.color;
   for (const option of by_id("level").options) option.disabled = !has_level(option.value);
   for (const box of by_id("roof-boxes").querySelectorAll("input")) box.checked = box.value === "spec" ? state.spec : shown_roofs().has(box.value);
-  by_id("y").value = axes;
   by_id("axes-note").textContent = axes_note();
   show_frame();
   document.documentElement.classList.toggle("by-type", state.color === "type");
@@ -60,11 +54,9 @@ function show_controls() {
   // Paths of several models: a crowded plot has no room for all their names.
   const models = axes === "rate" ? new Map([...svg.querySelectorAll("#plot > g.path[data-s]")].map((path) => [all_series[path.dataset.s].label, path.getAttribute("fill")])) : [];
   by_id("color-key").replaceChildren(...[...models, ...keys[state.color]].map(([name, color]) => {
-    const key = document.createElement("span"), swatch = document.createElement("i");
-    swatch.className = "swatch";
-    swatch.style.background = color;
-    key.append(swatch, name);
-    return key;
+    const patch = made("i", { class: "swatch" });
+    patch.style.background = color;
+    return made("span", {}, patch, name);
   }));
 }
 // If nearly all time is at one intensity, as of a decoder at one token: where it is, and how far from the ridge.
@@ -83,33 +75,24 @@ function show_frame() {
 }
 // Types with their share of the time, each with a switch; also lists what has no dot.
 function show_legend() {
-  const sums = new Map();
-  for (const row of series().rows) {
-    if (!row.has_time && row.absence) continue;
-    const type = type_key(row), sum = sums.get(type) ?? sums.set(type, { color: row.color, count: 0, share: 0 }).get(type);
-    sum.count += row.list.length;
-    sum.share += row.share;
-  }
+  // Counts and shares of rows with the same key.
+  const sums_by = (key_of, rows) => {
+    const sums = new Map();
+    for (const row of rows) {
+      const key = key_of(row), sum = sums.get(key) ?? sums.set(key, { color: row.color, count: 0, share: 0 }).get(key);
+      sum.count += row.list.length;
+      sum.share += row.share;
+    }
+    return sums;
+  };
+  const sums = sums_by(type_key, series().rows.filter((row) => row.has_time || !row.absence));
   const focused = document.activeElement?.dataset?.type;
   by_id("legend").replaceChildren(...[...sums].filter(([, sum]) => sum.share > 0 || !(series().seconds > 0)).sort((a, b) => (a[1].color === 6) - (b[1].color === 6) || b[1].share - a[1].share).map(([type, sum]) => {
-    const entry = document.createElement("button"), part = document.createElement("b");
-    entry.type = "button";
-    entry.className = "type" + (state.hidden.has(type) ? " off" : "");
-    entry.dataset.type = type;
-    entry.setAttribute("aria-pressed", !state.hidden.has(type));
-    entry.title = "show or hide; with Shift only this";
-    part.textContent = percent(sum.share);
-    entry.append(swatch(sum.color), `${type} ×${sum.count} `, part);
-    return entry;
+    const is_off = state.hidden.has(type), attributes = { type: "button", class: "type" + (is_off ? " off" : ""), "data-type": type, "aria-pressed": !is_off, title: "show or hide; with Shift only this" };
+    return made("button", attributes, swatch(sum.color), `${type} ×${sum.count} `, made("b", {}, percent(sum.share)));
   }));
   if (focused) by_id("legend").querySelector(`[data-type="${CSS.escape(focused)}"]`)?.focus();
-  const absent = new Map();
-  for (const row of series().rows) {
-    if (!row.absence || row.absence === 2) continue;
-    const sum = absent.get(row.absence) ?? absent.set(row.absence, { count: 0, share: 0 }).get(row.absence);
-    sum.count += row.list.length;
-    sum.share += row.share;
-  }
+  const absent = sums_by((row) => row.absence, series().rows.filter((row) => row.absence && row.absence !== 2));
   by_id("absent").textContent = absent.size ? "No dot: " + [...absent].map(([why, sum]) => `${sum.count.toLocaleString("en")} ${kAbsence[why]}${sum.share > 0 ? ", " + percent(sum.share) + " of the time" : ""}`).join("; ") + "." : "";
 }
 // What the marks of the picture mean: those that this series has.
@@ -163,22 +146,15 @@ function fill_roofs() {
   const boxes = [...chart.roofs.bandwidth, ...chart.roofs.compute].map((roof) => [roof.id, roof.name]);
   if ([...chart.roofs.bandwidth, ...chart.roofs.compute].some((roof) => roof.spec)) boxes.push(["spec", "as the vendor states"]);
   by_id("roof-boxes").querySelectorAll("label").forEach((label) => label.remove());
-  by_id("roof-boxes").append(...boxes.map(([value, text]) => {
-    const label = document.createElement("label"), box = document.createElement("input");
-    Object.assign(box, { type: "checkbox", value });
-    label.append(box, " " + text);
-    return label;
-  }));
+  by_id("roof-boxes").append(...boxes.map(([value, text]) => made("label", {}, made("input", { type: "checkbox", value }), " " + text)));
 }
 const listen = (id, event, change) => by_id(id).addEventListener(event, (e) => { change(e.target); update(); });
 function connect() {
   listen("search", "input", (t) => (state.q = t.value));
   listen("series", "change", (t) => Object.assign(state, { s: +t.value, row: null, hidden: new Set(), level: "dram", roof: main_roof(all_series[+t.value]) }));
-  listen("limit", "change", (t) => (state.limit = t.value));
-  listen("level", "change", (t) => (state.level = t.value));
+  for (const key of ["limit", "level", "color"]) listen(key, "change", (t) => (state[key] = t.value));
   listen("precision", "change", (t) => (state.roof = +t.value));
   listen("share", "input", (t) => (state.share = +t.value));
-  listen("color", "change", (t) => (state.color = t.value));
   listen("y", "change", (t) => Object.assign(state, { y: t.value, view: null }));
   listen("roof-boxes", "change", (t) => {
     if (t.value === "spec") return void (state.spec = t.checked);
@@ -186,8 +162,8 @@ function connect() {
     t.checked ? state.roofs.add(t.value) : state.roofs.delete(t.value);
   });
   by_id("dark").addEventListener("click", () => { state.dark = !is_dark(state.dark); update(); });
-  by_id("zoom-reset").addEventListener("click", () => { state.view = null; update("zoom"); });
-  by_id("machine").addEventListener("click", () => { state.view = "machine"; update("zoom"); });
+  by_id("zoom-reset").addEventListener("click", () => show_view(null));
+  by_id("machine").addEventListener("click", () => show_view("machine"));
   by_id("clear").addEventListener("click", () => { const { s, dark, tab } = state; Object.assign(state, kDefault, { s, dark, tab, hidden: new Set(), roof: main_roof(series()) }); update(); });
   by_id("save-svg").addEventListener("click", () => save("svg"));
   by_id("save-png").addEventListener("click", () => save("png"));
@@ -217,19 +193,21 @@ function connect() {
 }
 
 // Zoom ---------------------------------------------------------------------------------------------------------------
+function show_view(chosen) {
+  state.view = chosen;
+  update("zoom");
+}
 // Zooms both axes by the same factor about a point, so that slopes do not change.
 function zoom(factor, px, py) {
   const v = view(), full = full_view();
   const width = (v.x1 - v.x0) * factor;
   if (width < 0.2 || width > 4 * Math.max(6, full.x1 - full.x0)) return;
   const x = v.x0 + ((px - plot.x0) / (plot.x1 - plot.x0)) * (v.x1 - v.x0), y = v.y0 + ((plot.y1 - py) / (plot.y1 - plot.y0)) * (v.y1 - v.y0);
-  state.view = { x0: x + (v.x0 - x) * factor, x1: x + (v.x1 - x) * factor, y0: y + (v.y0 - y) * factor, y1: y + (v.y1 - y) * factor };
-  update("zoom");
+  show_view({ x0: x + (v.x0 - x) * factor, x1: x + (v.x1 - x) * factor, y0: y + (v.y0 - y) * factor, y1: y + (v.y1 - y) * factor });
 }
 function pan(dx, dy) {
   const v = view(), x = (-dx / (plot.x1 - plot.x0)) * (v.x1 - v.x0), y = (dy / (plot.y1 - plot.y0)) * (v.y1 - v.y0);
-  state.view = { x0: v.x0 + x, x1: v.x1 + x, y0: v.y0 + y, y1: v.y1 + y };
-  update("zoom");
+  show_view({ x0: v.x0 + x, x1: v.x1 + x, y0: v.y0 + y, y1: v.y1 + y });
 }
 function connect_plot() {
   const at = in_picture;
@@ -267,10 +245,10 @@ function connect_plot() {
   svg.addEventListener("pointerup", end);
   svg.addEventListener("pointercancel", end);
   svg.addEventListener("pointerleave", () => point_at(null));
-  svg.addEventListener("dblclick", (event) => { if (in_plot(at(event))) { state.view = null; update("zoom"); } });
+  svg.addEventListener("dblclick", (event) => { if (in_plot(at(event))) show_view(null); });
   svg.setAttribute("tabindex", 0);
   const middle = () => [(plot.x0 + plot.x1) / 2, (plot.y0 + plot.y1) / 2];
-  const keys = { n: () => step_row(1), p: () => step_row(-1), "+": () => zoom(0.8, ...middle()), "=": () => zoom(0.8, ...middle()), "-": () => zoom(1.25, ...middle()), 0: () => { state.view = null; update("zoom"); },
+  const keys = { n: () => step_row(1), p: () => step_row(-1), "+": () => zoom(0.8, ...middle()), "=": () => zoom(0.8, ...middle()), "-": () => zoom(1.25, ...middle()), 0: () => show_view(null),
     ArrowLeft: () => pan(60, 0), ArrowRight: () => pan(-60, 0), ArrowUp: () => pan(0, 60), ArrowDown: () => pan(0, -60), Escape: () => state.row !== null && select(series().rows[state.row]) };
   svg.addEventListener("keydown", (event) => {
     if (event.target !== svg || !keys[event.key] || event.ctrlKey || event.metaKey) return;
@@ -286,12 +264,9 @@ function still_svg() {
   copy.querySelector("#ruler").replaceChildren();
   copy.querySelectorAll('[display="none"]').forEach((node) => node.remove());
   // The page's headline and legend are outside the picture: add them.
-  const { width, height } = plot, title = (document.getElementById("verdict")?.textContent ?? chart.title).replace(/\s+/g, " ");
-  copy.setAttribute("viewBox", `0 -30 ${width} ${height + 54}`);
-  copy.setAttribute("height", height + 54);
-  const paper = copy.querySelector(".paper");
-  paper?.setAttribute("y", -30);
-  paper?.setAttribute("height", height + 54);
+  const { width, height } = plot, title = (by_id("verdict")?.textContent ?? chart.title).replace(/\s+/g, " ");
+  give(copy, { viewBox: `0 -30 ${width} ${height + 54}`, height: height + 54 });
+  give(copy.querySelector(".paper"), { y: -30, height: height + 54 });
   element("text", { x: 8, y: -12, "font-weight": "bold", fill: "#1f2328" }, copy).textContent = title;
   let x = 8;
   for (const entry of document.querySelectorAll("#legend .type")) {
@@ -300,7 +275,7 @@ function still_svg() {
     element("text", { x: x + 14, y: height + 14, fill: "#1f2328" }, copy).textContent = entry.textContent;
     x += text_width(entry.textContent) + 26;
   }
-  const style = document.createElementNS(kSvg, "style");
+  const style = element("style", {});
   style.textContent = ".halo{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}";
   copy.prepend(style);
   return new XMLSerializer().serializeToString(copy);
@@ -332,7 +307,7 @@ fill_choices();
 read_state();
 connect();
 connect_plot();
-connect_what_if();
+if (what) connect_what_if();
 measure();
 // Folded where it would push the table or the tabs off the first screen.
 by_id("marks").open = room.window >= 1000 && room.window_wide > 980;

@@ -25,7 +25,7 @@ std::string_view file_text(std::string_view name) {
   return std::ranges::find(files, name, &base::EmbeddedFile::name)->text;
 }
 
-std::string scripts(std::initializer_list<std::string_view> names) { return base::joined(names, "", file_text); }
+std::string scripts(const std::vector<std::string_view>& names) { return base::joined(names, "", file_text); }
 
 // JSON inside a script element: "<" could end the element or open a comment, so it is written as an escape. Blanks
 // between tokens are left out.
@@ -179,13 +179,10 @@ std::string energy_figure(const Chart& chart) {
 // A table whose first column names the rows. A grid without headers gets no table head.
 std::string table_html(const base::Grid& grid, const char* label) {
   const auto cell = [](const char* element, const base::Column& column, const std::string& text, const char* scope) {
-    return std::string("<") + element + scope + (column.is_number ? " class=\"number\">" : ">") + xml(text) + "</" +
-           element + ">";
+    return cat("<", element, scope, column.is_number ? " class=\"number\">" : ">", xml(text), "</", element, ">");
   };
   std::string html = "<table aria-label=\"" + xml(label) + "\">";
-  bool has_headers = false;
-  for (const base::Column& column : grid.columns) has_headers = has_headers || !column.header.empty();
-  if (has_headers) {
+  if (std::ranges::any_of(grid.columns, [](const base::Column& column) { return !column.header.empty(); })) {
     html += "<thead><tr>";
     for (const base::Column& column : grid.columns) html += cell("th", column, column.header, " scope=\"col\"");
     html += "</tr></thead>";
@@ -253,11 +250,6 @@ std::string page_file(std::string_view name, const std::map<std::string_view, st
   return text.append(rest);
 }
 
-std::string page_script() {
-  return scripts({"kit.js", "data.js", "state.js", "roofline.js", "table.js", "hover.js", "structure.js", "timeline.js",
-                  "types.js", "fusion.js", "energy.js", "compare.js", "tabs.js", "what_if.js", "main.js"});
-}
-
 std::string report_page_script() { return scripts({"kit.js", "report.js"}); }
 
 std::string page_of(std::string_view title, const std::string& body, std::string_view script) {
@@ -295,7 +287,13 @@ std::string chart_html(const Chart& chart, std::string_view first) {
                                {"facts", facts},
                                {"chart", in_script(chart_json(chart))},
                                {"more_data", more_data}});
-  return page_of(chart.title, body, page_script());
+  std::vector<std::string_view> names = {"kit.js",   "data.js",   "state.js",     "roofline.js",
+                                         "table.js", "hover.js",  "structure.js", "timeline.js",
+                                         "types.js", "fusion.js", "energy.js",    "tabs.js"};
+  if (!pairs.empty()) names.emplace_back("compare.js");
+  if (!what_if.empty()) names.emplace_back("what_if.js");
+  names.emplace_back("main.js");
+  return page_of(chart.title, body, scripts(names));
 }
 
 }  // namespace pagoda::present::plot

@@ -1,6 +1,6 @@
 // The roofline itself: the SVG in the page, updated to the current view. Positions are recomputed for each view instead
 // of scaling a group, so that strokes, dots and text keep their size.
-const svg = document.getElementById("roofline");
+const svg = by_id("roofline");
 const frame = svg.querySelector(".frame");
 // The axes in screen pixels; `axis`: where their labels end and the rail, the column of rows without FLOPs, begins.
 const plot = {};
@@ -24,16 +24,13 @@ function lay_out() {
   plot.is_narrow = width < 760;
   Object.assign(plot, { axis: 62, y0: kHistogram + 12, x1: width - Math.max(14, margin_width()), y1: height - 44, width, height, has_rail: rail });
   plot.x0 = plot.axis + (rail ? kRail : 0);
-  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  svg.setAttribute("width", width);
-  svg.setAttribute("height", height);
-  const place = (node, box) => { for (const key in box) node?.setAttribute(key, box[key]); };
-  place(svg.querySelector(".paper"), { width, height });
-  place(frame, { x: plot.x0, y: plot.y0, width: plot.x1 - plot.x0, height: plot.y1 - plot.y0 });
-  place(svg.querySelector("#plot-area rect"), { x: plot.x0 - 0.5, y: plot.y0 - 0.5, width: plot.x1 - plot.x0 + 1, height: plot.y1 - plot.y0 + 1 });
-  place(document.getElementById("title-x"), { x: (plot.x0 + plot.x1) / 2, y: height - 8 });
+  give(svg, { viewBox: `0 0 ${width} ${height}`, width, height });
+  give(svg.querySelector(".paper"), { width, height });
+  give(frame, { x: plot.x0, y: plot.y0, width: plot.x1 - plot.x0, height: plot.y1 - plot.y0 });
+  give(svg.querySelector("#plot-area rect"), { x: plot.x0 - 0.5, y: plot.y0 - 0.5, width: plot.x1 - plot.x0 + 1, height: plot.y1 - plot.y0 + 1 });
+  give(by_id("title-x"), { x: (plot.x0 + plot.x1) / 2, y: height - 8 });
   const middle = (plot.y0 + plot.y1) / 2;
-  place(document.getElementById("title-y"), { x: 11, y: middle, transform: `rotate(-90 11 ${middle})` });
+  give(by_id("title-y"), { x: 11, y: middle, transform: `rotate(-90 11 ${middle})` });
 }
 
 // Looks up the SVG elements of each row once.
@@ -88,11 +85,10 @@ function draw_ticks() {
   const amount = (step, exponent) => si(step * 10 ** exponent);
   const x = ticks(v.x0, v.x1, (t) => `M${fix(X(t))} ${plot.y0}V${plot.y1}`, X, axes === "bytes" ? amount : tick_text);
   const y = ticks(v.y0, v.y1, (t) => `M${plot.x0} ${fix(Y(t))}H${plot.x1}`, Y, axes === "rate" ? tick_text : amount);
-  document.getElementById("grid-major").setAttribute("d", x.major + y.major);
-  document.getElementById("grid-minor").setAttribute("d", x.minor + y.minor);
+  by_id("grid-major").setAttribute("d", x.major + y.major);
+  by_id("grid-minor").setAttribute("d", x.minor + y.minor);
   const write = (id, labels, place) => {
-    const group = document.getElementById(id);
-    group.replaceChildren(...labels.map(([at, text]) => {
+    by_id(id).replaceChildren(...labels.map(([at, text]) => {
       const node = element("text", place(fix(at)));
       node.textContent = text;
       return node;
@@ -134,15 +130,15 @@ function slanted(x, y, width, angle) {
 
 // Over bytes, the memory is a line: no kernel can be below it.
 function bandwidth_line() {
-  const v = view(), { value } = chart.roofs.bandwidth.find((roof) => roof.id === state.level) ?? chart.roofs.bandwidth[0];
+  const v = view(), { value } = level_roof();
   const from = Math.max(10 ** v.x0, value * 10 ** v.y0), to = Math.min(10 ** v.x1, value * 10 ** v.y1);
   return from < to ? [X(from), Y(from / value), X(to), Y(to / value)] : [0, 0, 0, 0];
 }
 function draw_bandwidth(taken) {
-  const group = extra("bandwidth", document.getElementById("plot"));
+  const group = extra("bandwidth", by_id("plot"));
   group.replaceChildren();
   if (axes !== "bytes") return;
-  const [x0, y0, x1, y1] = bandwidth_line(), roof = chart.roofs.bandwidth.find((each) => each.id === state.level) ?? chart.roofs.bandwidth[0];
+  const [x0, y0, x1, y1] = bandwidth_line(), roof = level_roof();
   if (x0 === x1) return;
   group.parentElement.querySelector(".series").before(group);
   element("path", { d: `M${fix(x0)} ${fix(y0)}L${fix(x1)} ${fix(y1)}`, class: "ink-line" }, group);
@@ -231,7 +227,7 @@ function roof_lines() {
 }
 function draw_roofs(taken) {
   const is_rate = axes === "rate";
-  document.getElementById("roofs").setAttribute("display", is_rate ? "inline" : "none");
+  by_id("roofs").setAttribute("display", is_rate ? "inline" : "none");
   draw_bandwidth(taken);
   for (const group of svg.querySelectorAll(".roof")) group.setAttribute("display", "none");
   draw_margin([]);
@@ -239,14 +235,12 @@ function draw_roofs(taken) {
   const computes = chart.roofs.compute.length, margin = [], [all, segments, line_boxes] = roof_lines();
   all.forEach((roof, k) => {
     const is_compute = k < computes, line = segments[k];
-    const group = svg.querySelector(`.roof[data-roof="${roof.id}"]`) ?? element("g", { class: "roof", "data-roof": roof.id }, document.getElementById("roofs")), spec = svg.querySelector(`.spec[data-roof="${roof.id}"]`);
+    const group = svg.querySelector(`.roof[data-roof="${roof.id}"]`) ?? element("g", { class: "roof", "data-roof": roof.id }, by_id("roofs")), spec = svg.querySelector(`.spec[data-roof="${roof.id}"]`);
     const is_main = is_compute ? k === state.roof : roof.id === state.level;
     group.setAttribute("display", is_drawn(roof, is_compute ? k : -1) ? "inline" : "none");
     group.classList.toggle("main", is_main);
     const path = group.querySelector("path") ?? element("path", { stroke: "#333c46" }, group);
-    path.setAttribute("d", line ? `M${fix(line[0])} ${fix(line[1])}L${fix(line[2])} ${fix(line[3])}` : "M0 0");
-    path.setAttribute("stroke-width", is_main ? 2.2 : 1.2);
-    path.setAttribute("stroke-dasharray", is_main ? "none" : "7 4");
+    give(path, { d: line ? `M${fix(line[0])} ${fix(line[1])}L${fix(line[2])} ${fix(line[3])}` : "M0 0", "stroke-width": is_main ? 2.2 : 1.2, "stroke-dasharray": is_main ? "none" : "7 4" });
     if (spec) {
       const stated = roof.spec && state.spec ? roof_segment(roof, is_compute, roof.spec) : null;
       spec.setAttribute("display", stated ? "inline" : "none");
@@ -267,7 +261,7 @@ function draw_roofs(taken) {
 const drawn_texts = [];
 
 function draw_ridge() {
-  const group = document.getElementById("ridge"), zones = ["memory", "compute"].map((n) => document.getElementById("zone-" + n));
+  const group = by_id("ridge"), zones = ["memory", "compute"].map((n) => by_id("zone-" + n));
   if (!group) return;
   const roofs = new Map();
   for (const row of series().rows) if (row.roof !== null && row.roof >= 0) roofs.set(row.roof, (roofs.get(row.roof) ?? 0) + row.share);
@@ -277,7 +271,7 @@ function draw_ridge() {
   const peak = chart.roofs.compute[state.roof]?.value;
   group.setAttribute("display", "none");
   if (!peak) return void zones.forEach((zone) => zone?.setAttribute("display", "none"));
-  const bandwidth = (chart.roofs.bandwidth.find((r) => r.id === state.level) ?? chart.roofs.bandwidth[0]).value;
+  const bandwidth = level_roof().value;
   const x = X(peak / bandwidth), y = Y(peak);
   const slope = roof_segment(null, false, bandwidth);
   const low = 10 ** view().x0;
@@ -289,18 +283,14 @@ function draw_ridge() {
   const is_inside = x >= plot.x0 && x <= plot.x1;
   const top = axes === "rate" ? y : plot.y0;
   for (const [node, fits] of [[memory, x - 8 - text_width("memory-bound") > plot.x0], [compute, x + 8 + text_width("compute-bound") < plot.x1]]) node.setAttribute("display", is_single && fits ? "inline" : "none");
-  title.setAttribute("y", plot.y1 - 26);
-  dot.setAttribute("display", axes === "rate" ? "inline" : "none");
-  for (const node of [memory, compute]) node.setAttribute("y", plot.y1 - 9);
   group.setAttribute("display", is_inside && axes !== "bytes" ? "inline" : "none");
-  drop.setAttribute("d", `M${fix(x)} ${fix(top)}V${plot.y1}`);
-  dot.setAttribute("cx", fix(x));
-  dot.setAttribute("cy", fix(y));
+  give(drop, { d: `M${fix(x)} ${fix(top)}V${plot.y1}` });
+  give(dot, { cx: fix(x), cy: fix(y), display: axes === "rate" ? "inline" : "none" });
   title.textContent = `ridge ${plain(peak / bandwidth)} FLOP/B`;
   const half = text_width(title.textContent) / 2 + 3;
-  title.setAttribute("x", fix(clamp(x, plot.x0 + half, Math.max(plot.x0 + half, plot.x1 - half))));
-  memory.setAttribute("x", fix(x - 8));
-  compute.setAttribute("x", fix(x + 8));
+  give(title, { x: fix(clamp(x, plot.x0 + half, Math.max(plot.x0 + half, plot.x1 - half))), y: plot.y1 - 26 });
+  give(memory, { x: fix(x - 8), y: plot.y1 - 9 });
+  give(compute, { x: fix(x + 8), y: plot.y1 - 9 });
 }
 
 // The area grows linearly with the share of the time: as plot::dot_radius().
@@ -334,13 +324,7 @@ function swatch(color) {
 }
 function move(node, x, y, r, row, is_hollow) {
   const color = color_of(row);
-  if (node.tagName === "path") {
-    node.setAttribute("d", mark_path(row.color, x, y, r));
-  } else {
-    node.setAttribute("cx", fix(x));
-    node.setAttribute("cy", fix(y));
-    node.setAttribute("r", fix(r));
-  }
+  give(node, node.tagName === "path" ? { d: mark_path(row.color, x, y, r) } : { cx: fix(x), cy: fix(y), r: fix(r) });
   if (node.getAttribute("fill") === color) return;
   node.setAttribute("fill", color);
   if (is_hollow) node.setAttribute("stroke", edge_of(color));
@@ -379,12 +363,7 @@ function draw_dots(rows) {
     if (e && a) move(e, ...a, r, row, true);
     if (m && b) move(m, ...b, r, row, false);
     // The link is thin at the measured dot and wide at its bound.
-    if (link && a && b) {
-      link.setAttribute("d", `M${fix(b[0])} ${fix(b[1])}L${fix(a[0] - 2.5)} ${fix(a[1])}h5Z`);
-      link.setAttribute("fill", color);
-      link.setAttribute("stroke", "none");
-      link.setAttribute("fill-opacity", 0.45);
-    }
+    if (a && b) give(link, { d: `M${fix(b[0])} ${fix(b[1])}L${fix(a[0] - 2.5)} ${fix(a[1])}h5Z`, fill: color, stroke: "none", "fill-opacity": 0.45 });
     if (whisker && b) {
       const low = fix(Y(row.flops / row.low)), high = fix(Y(row.flops / row.high)), x = fix(b[0]);
       whisker.setAttribute("d", `M${x - 3} ${low}h6m-3 0V${high}m-3 0h6`);
@@ -398,7 +377,7 @@ function draw_dots(rows) {
 }
 const extra = (id, parent = svg) => svg.querySelector("#" + id) ?? element("g", { id }, parent);
 function draw_outside(rows) {
-  const group = extra("outside", document.getElementById("plot"));
+  const group = extra("outside", by_id("plot"));
   group.replaceChildren();
   rows.sort((a, b) => b.seconds - a.seconds);
   for (const row of rows.slice(0, 60)) {
@@ -566,18 +545,21 @@ function star_path(x, y, r) {
   }
   return path + "Z";
 }
+// Writes a text at the first of its places, given half of its width, where it covers nothing.
+function write_free(text, taken, group, places_of) {
+  const half = text_width(text) / 2 + 2, box = ([x, y]) => [x - half, y - 8, x + half, y + 8], at = places_of(half).find((place) => is_free([box(place)], taken));
+  if (!at) return;
+  taken.push(box(at));
+  element("text", { class: "halo", x: fix(at[0]), y: fix(at[1]), "text-anchor": "middle", "dominant-baseline": "central" }, group).textContent = text;
+}
 const still_stars = [...svg.querySelectorAll("#plot > .star")];
 function draw_stars(taken) {
   const is_rate = axes === "rate";
   for (const node of svg.querySelectorAll("#plot > .star, #plot > .star-name, #plot > .spread, #plot > .others, #plot > g.path")) node.setAttribute("display", is_rate ? "inline" : "none");
-  if (!is_rate) return [];
+  if (!is_rate) return;
   const place = (star) => star && [X(star.flops / star.bytes), Y(star.flops / star.seconds)];
   const star_of = (node) => all_series[node.dataset.s][node.matches(".measured") ? "measured_star" : "bound_star"];
-  const names = [], stars_at = [], dots = [...taken], lines = roof_lines()[2].flat();
-  for (const node of still_stars) {
-    const at = place(star_of(node));
-    stars_at.push([at[0] - 10, at[1] - 10, at[0] + 10, at[1] + 10]);
-  }
+  const names = [], stars_at = still_stars.map((node) => place(star_of(node))).map(([x, y]) => [x - 10, y - 10, x + 10, y + 10]), dots = [...taken], lines = roof_lines()[2].flat();
   for (const node of still_stars) {
     const star = star_of(node), at = place(star);
     node.setAttribute("d", star_path(...at, 11));
@@ -594,9 +576,7 @@ function draw_stars(taken) {
       // The page's headline names a single model: its star needs no name over dots or beyond the plot.
       name.setAttribute("display", free ? "inline" : "none");
       if (!free) continue;
-      name.setAttribute("x", fix(at[0] + (free[1] ? -14 : 14)));
-      name.setAttribute("y", fix(at[1] + 4 + free[0]));
-      name.setAttribute("text-anchor", free[1] ? "end" : "start");
+      give(name, { x: fix(at[0] + (free[1] ? -14 : 14)), y: fix(at[1] + 4 + free[0]), "text-anchor": free[1] ? "end" : "start" });
       names.push(box(free));
       drawn_texts.push({ boxes: [box(free)], node: name });
     }
@@ -618,19 +598,12 @@ function draw_stars(taken) {
     const order = is_bound ? [] : [...points.keys()], last = points.length - 1;
     if (order.length > 2) order.splice(1, 0, order.pop());
     for (const i of order) {
-      const [x, y] = points[i], label = group.dataset.s ? stars[i].label.split("=").pop() + (i == last ? " " + of.label : "") : stars[i].label, half = text_width(label) / 2 + 2;
-      for (const [dx, dy] of [[0, 18], [0, -18], [half + 12, 0], [-half - 12, 0], [half, 18], [-half, -18]]) {
-        const box = [x + dx - half, y + dy - 8, x + dx + half, y + dy + 8];
-        if (!is_free([box], taken)) continue;
-        taken.push(box);
-        names.push(box);
-        element("text", { class: "halo", x: fix(x + dx), y: fix(y + dy), "text-anchor": "middle", "dominant-baseline": "central" }, group).textContent = label;
-        break;
-      }
+      const [x, y] = points[i], label = group.dataset.s ? stars[i].label.split("=").pop() + (i == last ? " " + of.label : "") : stars[i].label;
+      write_free(label, taken, group, (half) => [[0, 18], [0, -18], [half + 12, 0], [-half - 12, 0], [half, 18], [-half, -18]].map(([dx, dy]) => [x + dx, y + dy]));
     }
   }
-  const arrows = document.getElementById("changes");
-  if (!arrows) return names;
+  const arrows = by_id("changes");
+  if (!arrows) return;
   arrows.replaceChildren();
   for (const change of chart.changes) {
     const x0 = X(change.before_intensity), y0 = Y(change.before_rate), x1 = X(change.after_intensity), y1 = Y(change.after_rate);
@@ -638,23 +611,13 @@ function draw_stars(taken) {
     const text = factor >= 2 || factor <= 0.5 ? plain(factor) + "×" : (factor >= 1 ? "+" : "−") + percent(Math.abs(factor - 1)), label = text + (change.count > 1 ? `, of ${change.count}` : "");
     element("path", { d: `M${fix(x0)} ${fix(y0)}L${fix(x1)} ${fix(y1)}`, fill: "none", stroke: arrows.getAttribute("fill"), "stroke-dasharray": "5 3", "stroke-width": 1.4, "marker-end": "url(#arrow)" }, arrows);
     element("circle", { cx: fix(x0), cy: fix(y0), r: 2.5 }, arrows);
-    const half = text_width(label) / 2 + 2;
-    search: for (const part of [0.5, 0.35, 0.65, 0.2, 0.8])
-      for (const side of [1, -1]) {
-        const x = x0 + part * (x1 - x0) + side * (half + 5), y = y0 + part * (y1 - y0), box = [x - half, y - 8, x + half, y + 8];
-        if (!is_free([box], taken)) continue;
-        taken.push(box);
-        names.push(box);
-        element("text", { class: "halo", x: fix(x), y: fix(y), "text-anchor": "middle", "dominant-baseline": "central" }, arrows).textContent = label;
-        break search;
-      }
+    write_free(label, taken, arrows, (half) => [0.5, 0.35, 0.65, 0.2, 0.8].flatMap((part) => [1, -1].map((side) => [x0 + part * (x1 - x0) + side * (half + 5), y0 + part * (y1 - y0)])));
   }
-  return names;
 }
 
 // Rooflines of other machines: one path and one label each.
 function draw_machines() {
-  document.getElementById("machines")?.setAttribute("display", axes === "rate" ? "inline" : "none");
+  by_id("machines")?.setAttribute("display", axes === "rate" ? "inline" : "none");
   document.querySelectorAll("#machines path").forEach((path, i) => {
     const { peak, bandwidth } = chart.machines[i], at = (k) => fix(X(k * peak / bandwidth)) + " " + fix(Y(peak * Math.min(1, k)));
     path.setAttribute("d", `M${at(1e-6)}L${at(1)}L${at(1e6)}`);

@@ -9,7 +9,7 @@ function main_roof(s) {
 }
 // The user's choices. They are kept in the address, so that a view can be linked; nothing is stored.
 // A comparison begins with what is new.
-const kDefault = { s: all_series.length === 2 && by_id("pairs-data") ? 1 : 0, q: "", hidden: new Set(), limit: "", level: "dram", roof: -1, share: 100, color: "type",
+const kDefault = { s: all_series.length === 2 && pairing ? 1 : 0, q: "", hidden: new Set(), limit: "", level: "dram", roof: -1, share: 100, color: "type",
   row: null, view: null, y: null, sort: "seconds", up: false, roofs: null, spec: false, dark: null, tab: null };
 const state = { ...kDefault, hidden: new Set() };
 const series = () => all_series[state.s] ?? kNoSeries;
@@ -44,42 +44,32 @@ function around(axes, outside) {
   const [[x0, x1], [y0, y1]] = ends.map(([low, high]) => { const more = Math.max(0.06 * (high - low), (1 - (high - low)) / 2, 0.08); return [low - more, high + more]; });
   return { x0, x1, y0, y1 };
 }
+// The memory level whose bytes count.
+const level_roof = () => chart.roofs.bandwidth.find((roof) => roof.id === state.level) ?? chart.roofs.bandwidth[0];
 // The ridge that is drawn; without one, those of the roofs that are drawn.
 function ridges() {
-  const bandwidth = (chart.roofs.bandwidth.find((roof) => roof.id === state.level) ?? chart.roofs.bandwidth[0]).value;
+  const bandwidth = level_roof().value;
   return chart.roofs.compute.filter((roof, i) => (state.roof < 0 ? shown_roofs().has(roof.id) : i === state.roof)).map(({ value }) => ({ x: value / bandwidth, y: value }));
 }
 // Whole runs of all models, and their bounds: the roofline shows them beside the dots of one.
 const run_points = () => all_series.flatMap((one) => [...(one.runs ?? []), ...(one.runs ? one.trajectory ?? [] : []), one.measured_star, one.bound_star]).filter(Boolean)
   .map((star) => ({ x: star.flops / star.bytes, y: star.flops / star.seconds })).filter((point) => point.x > 0 && point.y > 0 && isFinite(point.x) && isFinite(point.y));
 const fit_view = (axes) => around(axes, 0.01);
-// The reader's axes, else the roofline.
 const kAxes = ["rate", "time", "bytes"];
 let axes = "rate";
-function choose_axes() {
-  axes = state.y ?? "rate";
-}
 const view = () => (state.view === "machine" ? full_view() : state.view ?? (fitted ??= fit_view(axes) ?? full_view()));
 let fitted = null;  // cached until the drawn rows change
 const shown_roofs = () => state.roofs ?? new Set([...chart.roofs.compute, ...chart.roofs.bandwidth].filter((r) => r.shown).map((r) => r.id));
 
 function write_state() {
   const hash = new URLSearchParams();
-  if (state.s !== kDefault.s) hash.set("s", state.s);
-  if (state.q) hash.set("q", state.q);
+  for (const key of ["s", "q", "limit", "level", "share", "color", "row", "tab", "y"]) if (state[key] !== kDefault[key]) hash.set(key, state[key]);
   if (state.hidden.size) hash.set("hide", [...state.hidden].join("\n"));
-  if (state.limit) hash.set("limit", state.limit);
-  if (state.level !== "dram") hash.set("level", state.level);
   if (state.roof !== main_roof(series())) hash.set("roof", chart.roofs.compute[state.roof]?.id ?? "none");
-  if (state.share !== 100) hash.set("share", state.share);
-  if (state.color !== "type") hash.set("color", state.color);
-  if (state.row !== null) hash.set("row", state.row);
   if (state.sort !== "seconds" || state.up) hash.set("sort", (state.up ? "-" : "") + state.sort);
   if (state.roofs) hash.set("roofs", [...state.roofs].join(","));
   if (state.spec) hash.set("spec", "1");
   if (state.dark !== null) hash.set("dark", state.dark ? "1" : "0");
-  if (state.tab) hash.set("tab", state.tab);
-  if (state.y) hash.set("y", state.y);
   if (state.view === "machine") hash.set("view", "machine");
   else if (state.view) hash.set("view", ["x0", "x1", "y0", "y1"].map((k) => state.view[k].toFixed(3)).join(","));
   const text = hash.toString();

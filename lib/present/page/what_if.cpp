@@ -242,9 +242,6 @@ std::string what_if_json(const Chart& chart) {
         for (const RooflinePart& part : kernel.parts)
           for (const auto& precision : {part.precision, part.narrowest})
             if (precision) is_used[static_cast<std::size_t>(*precision)] = true;
-  json.key("precisions").begin_array(JsonLayout::Line);
-  for (std::size_t i = 0; i < kPrecisions; ++i) json.value(to_string(static_cast<Precision>(i)));
-  json.end_array();
   json.key("devices").begin_array();
   for (const DeviceSpec& device : what_if.devices) {
     // Leaves out devices whose roofs cannot be drawn.
@@ -253,7 +250,6 @@ std::string what_if_json(const Chart& chart) {
   }
   json.end_array();
   json.member("bytes_at_least", estimate.document().fit && estimate.document().fit->at_least)
-      .member("params", estimate.document().totals.counts.params)
       .member("unset", estimate.document().unset)
       .member("precision", report::precision_text(*roofline));
   json.key("words").begin_object(JsonLayout::Line);

@@ -1,8 +1,7 @@
 // Other sizes, precisions and devices: evaluates the table of formulas in the page. The bound of a kernel is computed
 // as in core/roofline_table.h; everything that the page shows for a changed request follows from the sums over kernels.
-const what = JSON.parse(document.getElementById("what-if-data")?.textContent ?? "null");
-const as_asked = what && { sizes: what.sizes.map((size) => size.value), case: what.case, device: 0, fused: what.fused, resident: false };
-let asked = what && structuredClone(as_asked);
+const as_asked = { sizes: what.sizes.map((size) => size.value), case: what.case, device: 0, fused: what.fused, resident: false };
+let asked = structuredClone(as_asked);
 
 // Returns a function that evaluates formulas at these sizes; symbols that no control sets are 1.
 function formulas_at(sizes) {
@@ -30,7 +29,7 @@ function kernel_of(counts, precisions) {
   for (let i = 0; 2 * i < precisions.length; ++i) kernel.push(...counts.slice(2 + 5 * i, 7 + 5 * i), precisions[2 * i], precisions[2 * i + 1]);
   return kernel;
 }
-for (const { rows, fused } of what?.cases ?? [])
+for (const { rows, fused } of what.cases)
   for (const work of [rows, fused])
     work.kernels = work.count.map((_, i) => kernel_of(what.counts[work.kernels[2 * i]], what.kernel_precisions[work.kernels[2 * i + 1]]));
 // Busy seconds of tensor units, of lanes, and of lanes with special units; null if a rate is unknown.
@@ -103,6 +102,15 @@ function answer_of(request) {
     bytes: request.fused ? fused_read + fused_written : read + written, memory: of.memory === null ? null : value(of.memory) };
 }
 
+function scaled(value, unit, least, most) {
+  let power = least, shown = value / 1000 ** least;
+  for (; Math.abs(shown) >= 999.5 && power < most; ++power) shown /= 1000;
+  return ((value === 0 ? "0" : digits3(shown)) + " " + (value === 0 ? "" : kPrefixes[power + 8]) + unit).trim();
+}
+const exact_seconds = (value) => scaled(value, "s", value > 0 && value < 0.5e-12 ? -8 : -3, 0);
+const exact_intensity = (value) => (value >= 999.5 && value < 1e6 ? Math.round(value).toLocaleString("en") : digits3(value));
+const exact_rate = (value, unit) => scaled(value, unit, 0, 6);
+const exact_count = (value, unit = "") => (value < 1000 ? (Math.round(value) + " " + unit).trim() : scaled(value, unit, 0, 8));
 // The sentences of the command line, filled as report::said() does.
 const said = (name, values) => what.words[name].replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "").replace(/ \(\)$/, "");
 const exact_part = (share) => { const percent = 100 * share; return percent >= 9.95 ? String(Math.round(percent)) : percent.toFixed(percent >= 0.995 ? 1 : 2); };
@@ -205,9 +213,9 @@ function command_of(request) {
 }
 
 // The chart's rows for the request: new columns replace the original ones.
-const still_items = what && structuredClone(chart.series[0].items), still_roofs = what && chart.roofs, still_star = what && chart.series[0].bound_star;
-const still_shapes = what && chart.series[0].items.shape, still_total = what && chart.series[0].seconds;
-let answered = what && answer_of(asked);
+const still_items = structuredClone(chart.series[0].items), still_roofs = chart.roofs, still_star = chart.series[0].bound_star;
+const still_shapes = chart.series[0].items.shape, still_total = chart.series[0].seconds;
+let answered = answer_of(asked);
 function put_rows(answer) {
   answered = answer;
   const source = chart.series[0], items = source.items, is_still = is_as_asked();
@@ -349,11 +357,11 @@ function put_roofs(answer, is_still) {
 const still_axes = chart.axes;
 
 // Updates headline, ladder, actions and answer, and greys out what no longer applies.
-const still_verdict = ["model", "device", "text"].map((key) => document.getElementById("verdict-" + key)?.innerHTML), still_actions = document.getElementById("actions")?.innerHTML;
+const still_verdict = ["model", "device", "text"].map((key) => by_id("verdict-" + key)?.innerHTML), still_actions = by_id("actions")?.innerHTML;
 const kept_rungs = [...document.querySelectorAll("#ladder li")].map((item) => item.outerHTML).join("");
 function put_verdict(answer) {
   const is_still = is_as_asked(), { device, of, chosen } = answer, unset = unset_sizes();
-  const node = (key) => document.getElementById("verdict-" + key), ladder = document.getElementById("ladder");
+  const node = (key) => by_id("verdict-" + key), ladder = by_id("ladder");
   if (!node("text")) {
     // A model without work has no verdict.
   } else if (is_still) {
@@ -363,46 +371,28 @@ function put_verdict(answer) {
   } else {
     node("model").textContent = what.model + what.sizes.map((size, i) => `, ${size.name}=${asked.sizes[i] ?? "1 (free)"}`).join("");
     node("device").textContent = `${device.name} (${of.precision ?? what.precision})`;
-    node("text").replaceChildren(...headline_of(answer).flatMap(([name, separator, text], i) => {
-      const part = document.createElement("span");
-      part.id = "verdict-" + name;
-      part.classList.toggle("bad", i === 0 && (unset.length > 0 || name === "fit" && text.startsWith("does not")));
-      part.textContent = text;
-      return [separator, part];
-    }));
-    by_id("actions").replaceChildren(...actions_of(answer).map((text) => { const item = document.createElement("li"); item.textContent = text; return item; }));
+    const is_bad = (name, text, i) => i === 0 && (unset.length > 0 || name === "fit" && text.startsWith("does not"));
+    node("text").replaceChildren(...headline_of(answer).flatMap(([name, separator, text], i) => [separator, made("span", { id: "verdict-" + name, class: is_bad(name, text, i) ? "bad" : "" }, text)]));
+    by_id("actions").replaceChildren(...actions_of(answer).map((text) => made("li", {}, text)));
     if (ladder) put_ladder(ladder, unset.length ? [] : [["unfused", answer.rows.seconds], ["fused", answer.fused.seconds], ["floor", chosen.floor], ...(answer.is_launched ? [["launched", answer.launched]] : [])]);
   }
-  const list = document.getElementById("answer");
-  list.replaceChildren(...facts_of_answer(answer).map(([key, value, remark]) => {
-    const term = document.createElement("dt"), fact = document.createElement("dd"), strong = document.createElement("b");
-    term.textContent = key;
-    strong.textContent = value;
-    fact.dataset.fact = key;
-    fact.append(strong, remark ? " · " + remark : "");
-    const pair = document.createElement("div");
-    pair.append(term, fact);
-    return pair;
-  }));
+  by_id("answer").replaceChildren(...facts_of_answer(answer).map(([key, value, remark]) =>
+    made("div", {}, made("dt", {}, key), made("dd", { "data-fact": key }, made("b", {}, value), remark ? " · " + remark : ""))));
   for (const node of document.querySelectorAll(".view, .energy")) node.classList.toggle("stale", !is_still);
   for (const node of document.querySelectorAll(".split, #tabs")) node.classList.toggle("stale", asked.resident || unset.length > 0);
   // Energy constants are valid for one device and one precision.
   by_id("energy").classList.toggle("stale", asked.device !== 0 || asked.case !== as_asked.case);
-  document.getElementById("what-if-note").hidden = is_still;
-  document.getElementById("what-if-command").textContent = command_of(asked);
-  document.getElementById("what-if-reset").disabled = is_still;
+  by_id("what-if-note").hidden = is_still;
+  by_id("what-if-command").textContent = command_of(asked);
+  by_id("what-if-reset").disabled = is_still;
 }
 // Bounds of the request. A prediction and a measured run exist for the original request alone.
 function put_ladder(ladder, rungs) {
   const longest = Math.max(...rungs.map(([, seconds]) => seconds));
   ladder.replaceChildren(...rungs.map(([name, seconds]) => {
-    const item = document.createElement("li"), label = document.createElement("span"), time = document.createElement("b"), bar = element("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
-    item.dataset.rung = name;
+    const bar = element("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
     element("rect", { width: (100 * seconds) / longest, height: 10 }, bar);
-    label.textContent = name;
-    time.textContent = exact_seconds(seconds);
-    item.append(label, bar, time);
-    return item;
+    return made("li", { "data-rung": name }, made("span", {}, name), bar, made("b", {}, exact_seconds(seconds)));
   }));
 }
 
@@ -422,19 +412,14 @@ function ask(change) {
   update();
 }
 function connect_what_if() {
-  if (!what) return;
   const form = by_id("what-if"), holder = by_id("what-if-sizes");
   form.hidden = false;
   form.addEventListener("submit", (event) => event.preventDefault());
   const set_size = (i, value) => { const sizes = [...asked.sizes]; sizes[i] = value; ask({ sizes }); };
   const controls = what.sizes.map((size, i) => {
-    const label = document.createElement("label"), number = document.createElement("input"), range = document.createElement("input");
-    Object.assign(number, { type: "number", min: size.name === "past" ? 0 : 1, max: size.most ?? 1e7, step: 1, placeholder: "1 (free)" });
-    number.dataset.size = size.name;
-    Object.assign(range, { type: "range", min: 0, max: Math.floor(Math.log2(size.most ?? (size.batch ? 4096 : 131072))), step: 1 });
-    range.setAttribute("aria-label", size.name + " in powers of two");
-    label.append(size.name + " ", number);
-    holder.append(label, range);
+    const number = made("input", { type: "number", min: size.name === "past" ? 0 : 1, max: size.most ?? 1e7, step: 1, placeholder: "1 (free)", "data-size": size.name });
+    const range = made("input", { type: "range", min: 0, max: Math.floor(Math.log2(size.most ?? (size.batch ? 4096 : 131072))), step: 1, "aria-label": size.name + " in powers of two" });
+    holder.append(made("label", {}, size.name + " ", number), range);
     number.addEventListener("input", () => {
       const is_good = number.value === "" ? !number.validity.badInput : number.checkValidity() && is_possible(i, +number.value);
       by_id("what-if-error").textContent = is_good ? "" : number.checkValidity() ? `${size.name} ${number.value} is impossible: a window would be larger than its input` : `${size.name} is a whole number from ${number.min} to ${(+number.max).toLocaleString("en")}; the answer is still of ${asked.sizes[i] ?? "1"}`;
@@ -465,4 +450,3 @@ function connect_what_if() {
   const first = what.sizes.find((size) => what.unset.includes(size.name));
   if (first) holder.querySelector(`[data-size="${CSS.escape(first.name)}"]`).focus({ preventScroll: true });
 }
-let show_what_if = () => {};

@@ -12,7 +12,6 @@ namespace pagoda::present::plot {
 namespace {
 
 using documents::EstimateDocument;
-using report::Action;
 
 // If more than this share of the time is far from all roofs, traffic and arithmetic are not the problem.
 constexpr double kFarFromRoofs = 0.5;
@@ -62,6 +61,36 @@ report::Bounds bounds_of(const Series& series, const EstimateDocument* estimate)
   report::Bounds bounds{.seconds = series.seconds, .memory_share = series.memory_share};
   if (estimate != nullptr && estimate->traffic) bounds.traffic = estimate->traffic->model;
   return bounds;
+}
+
+// The verdict on two series: that on their estimates if both are of this device, else that on their times.
+report::TimeChange contrast_of(const Chart& chart, const Series& before, const Series& after,
+                               std::vector<std::string>& remarks) {
+  const auto document = [&](const Series& series) {
+    const ChartEstimate* const of = chart.estimate_of(series);
+    return of == nullptr ? nullptr : &of->document();
+  };
+  const auto is_here = [&](const Series& series) {
+    const EstimateDocument* const estimate = document(series);
+    return !series.has_time() && estimate != nullptr && estimate->roofline &&
+           estimate->roofline->device == chart.device.id;
+  };
+  if (is_here(before) && is_here(after)) {
+    report::Contrast contrast = report::contrast(*document(before), *document(after));
+    remarks.insert(remarks.end(), contrast.remarks.begin(), contrast.remarks.end());
+    return contrast;
+  }
+  const auto time = [&](const Series& series) {
+    report::ComparedTime result{.seconds = series.whole_seconds()};
+    if (series.bound_star) result.flops = series.bound_star->flops;
+    const EstimateDocument* const estimate = document(series);
+    if (estimate == nullptr || !estimate->roofline) return result;
+    result.units = documents::real(estimate->roofline->items);
+    result.are_tokens = estimate->phase.has_value();
+    return result;
+  };
+  return report::time_change(after.has_time() ? report::TimeKind::Measured : report::TimeKind::Bound, time(before),
+                             time(after));
 }
 
 }  // namespace
@@ -123,40 +152,6 @@ std::vector<Rung> ladder_of(const Chart& chart) {
   }
   return ladder.size() > 1 ? ladder : std::vector<Rung>();
 }
-
-namespace {
-
-// The verdict on two series: that on their estimates if both are of this device, else that on their times.
-report::TimeChange contrast_of(const Chart& chart, const Series& before, const Series& after,
-                               std::vector<std::string>& remarks) {
-  const auto document = [&](const Series& series) {
-    const ChartEstimate* const of = chart.estimate_of(series);
-    return of == nullptr ? nullptr : &of->document();
-  };
-  const auto is_here = [&](const Series& series) {
-    const EstimateDocument* const estimate = document(series);
-    return !series.has_time() && estimate != nullptr && estimate->roofline &&
-           estimate->roofline->device == chart.device.id;
-  };
-  if (is_here(before) && is_here(after)) {
-    report::Contrast contrast = report::contrast(*document(before), *document(after));
-    remarks.insert(remarks.end(), contrast.remarks.begin(), contrast.remarks.end());
-    return contrast;
-  }
-  const auto time = [&](const Series& series) {
-    report::ComparedTime result{.seconds = series.whole_seconds()};
-    if (series.bound_star) result.flops = series.bound_star->flops;
-    const EstimateDocument* const estimate = document(series);
-    if (estimate == nullptr || !estimate->roofline) return result;
-    result.units = documents::real(estimate->roofline->items);
-    result.are_tokens = estimate->phase.has_value();
-    return result;
-  };
-  return report::time_change(after.has_time() ? report::TimeKind::Measured : report::TimeKind::Bound, time(before),
-                             time(after));
-}
-
-}  // namespace
 
 std::optional<Verdict> verdict_of(const Chart& chart) {
   if (chart.series.size() == 1) return verdict_of(chart, chart.series.front());
