@@ -271,7 +271,7 @@ TEST_CASE("a run and a prediction far above the bound get no advice on the bound
   auto& predicted = estimate.roofline->predicted.emplace();
   predicted.seconds = 12.7e-3, predicted.low = 9.06e-3, predicted.high = 15.2e-3;
   verdict = *verdict_of(estimate);
-  CHECK(verdict.headline() == "12.7 ms predicted (9.06–15.2), 20 × the bound");
+  CHECK(verdict.headline() == "12.7 ms predicted (9.06–15.2), 20× the bound");
   CHECK(verdict.ladder.back().low == 9.06e-3);
 }
 

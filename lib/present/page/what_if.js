@@ -143,7 +143,10 @@ function headline_of(answer) {
     add("time", "; ", answer.is_launched ? said("launched", { launched: exact_seconds(answer.launched), time, graph: device.graph })
       : said(chosen.unknown ? "part" : "bound", { time, what: asked.fused ? "fused" : "unfused", others }));
     if (!answer.is_launched) add("bound", ", ", said("limit", { limit: by_memory ? "memory" : "compute", share: exact_part(by_memory ? share : 1 - share) }));
-    if (what.tokens !== null && answer.items !== null) add("rate", ", ", said("rate", { rate: exact_speed(answer.items / (answer.is_launched ? answer.launched : chosen.seconds), rate_unit(answer)) }));
+    if (what.tokens !== null && answer.items !== null) {
+      const rate = (seconds) => exact_speed(answer.items / seconds, rate_unit(answer));
+      add("rate", ", ", said(answer.is_launched ? "rates" : "rate", { rate: rate(answer.is_launched ? answer.launched : chosen.seconds), graph_rate: rate(chosen.seconds), graph: device.graph }));
+    }
   }
   if (fits) add("fit", "; ", fit);
   return parts;

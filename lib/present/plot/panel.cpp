@@ -236,9 +236,9 @@ std::string summary(const Chart& chart, const Series& series) {
   if (star) text += " · " + base::si_text(star->y(), "FLOP/s") + " · " + plain(star->x()) + " FLOP/B";
   if (series.has_time() && series.bound_seconds > 0)
     text += " · " + percent_text(series.bound_seconds / series.whole_seconds()) + " of its roofs";
-  const bool is_latency = series.latency_share > series.memory_share;
-  text += " · " + percent_text(is_latency ? series.latency_share : series.memory_share) + " of the time " +
-          (is_latency ? "latency" : "memory") + "-bound";
+  text += series.latency_share > series.memory_share
+              ? " · " + percent_text(series.latency_share) + " of the time in kernels shorter than a launch"
+              : " · memory-bound for " + percent_text(series.memory_share) + " of the time";
   if (estimate == nullptr) return text;
   if (const auto& roofline = estimate->document().roofline; roofline && roofline->predicted)
     text += " · predicted " + base::si_text(*roofline->predicted->seconds, "s");

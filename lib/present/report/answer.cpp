@@ -151,20 +151,27 @@ std::string precision_remark(const Data& data) {
   return has_tf32 ? "in float32, where many engines take TF32" : "";
 }
 
-// "≤ 3,810 items/s", and what one user and one device get.
-Line speed_line(const Data& data, double seconds) {
+// "≤ 3,810 items/s", and what one user and one device get; with launches where those are the limit.
+Line speed_line(const Data& data, const Bounds& bounds) {
   const EstimateDocument& estimate = data.estimate;
   const EstimateRoofline& roofline = *estimate.roofline;
+  const double seconds = bounds.is_launch_bound() ? *bounds.launched : bounds.seconds;
+  const auto rate = [&](double count, double time) { return rate_text(count / time, rate_unit(estimate)); };
+  const double items = documents::real(roofline.items).value_or(1);
   std::string shares;
   if (const auto& phase = estimate.phase) {
-    if (phase->user_tokens_per_second) shares = cat(rate_text(*phase->user_tokens_per_second, "tokens/s"), " a user");
+    const double slower = bounds.seconds / seconds;
+    if (phase->user_tokens_per_second)
+      shares = cat(rate_text(*phase->user_tokens_per_second * slower, "tokens/s"), " a user");
     if (phase->device_tokens_per_second && roofline.parallel)
-      shares = dotted({shares, cat(rate_text(*phase->device_tokens_per_second, "tokens/s"), " a device")});
+      shares = dotted({shares, cat(rate_text(*phase->device_tokens_per_second * slower, "tokens/s"), " a device")});
   }
+  if (bounds.is_launch_bound())
+    shares = dotted({shares, cat(rate(items, bounds.seconds), " as a ", graph_name(bounds.device))});
   const RooflineTotals& totals = roofline.totals;
   const std::string kernels = cat(base::counted(totals.launches, "kernel"),
                                   data.traffic() == TrafficModel::Unfused ? ", one a node" : " after fusion");
-  return {"speed", cat("≤ ", rate_text(documents::real(roofline.items).value_or(1) / seconds, rate_unit(estimate))),
+  return {"speed", cat("≤ ", rate(items, seconds)),
           dotted({shares, estimate.training ? "" : kernels, precision_remark(data)})};
 }
 
@@ -276,7 +283,7 @@ void add_times(std::vector<Line>& lines, const Data& data, const Verdict& verdic
   Verdict bound;
   say_bounds(bound, of_work);
   if (verdict.limit != bound.limit) lines.push_back({"bound", at_least(bounds.seconds), bound.headline(" · ")});
-  lines.push_back(speed_line(data, bounds.is_launch_bound() ? *bounds.launched : bounds.seconds));
+  lines.push_back(speed_line(data, bounds));
   if (const std::string why = why_at_least(estimate); !why.empty()) lines.push_back({"", "", why});
   if (bounds.is_launch_bound())
     lines.push_back(

@@ -28,7 +28,7 @@ using documents::EstimateVariant;
 using Named = std::pair<std::string_view, std::string_view>;
 
 // clang-format off
-constexpr std::array<Named, 16> kSentences = {{
+constexpr std::array<Named, 17> kSentences = {{
     {"bound",     "{time} {what} ({others})"},
     {"part",      "≥ {time} {what} for what is modelled ({others})"},
     {"floor",     "floor {time}"},
@@ -40,6 +40,7 @@ constexpr std::array<Named, 16> kSentences = {{
     {"unset",     "set {dims} first"},
     {"table",     "cannot run: {table}"},
     {"rate",      "at most {rate}"},
+    {"rates",     "at most {rate}; {graph_rate} as a {graph}"},
     {"graph",     "Capture a {graph}: {from} → {to}"},
     {"fuse",      "Fuse: {from} → {to}"},
     {"precision", "Compute in {precision}: {from} → {to}"},
@@ -155,7 +156,7 @@ void say_predicted(Verdict& verdict, const EstimateRoofline& roofline, const Bou
   verdict.time = cat(time, " predicted");
   if (rung.low && rung.high) verdict.time += time_text(rung).substr(time.size());
   if (bounds.seconds <= 0) return;
-  verdict.limit = cat(base::rounded(rung.seconds / bounds.seconds, 2), " × the bound");
+  verdict.limit = cat(base::rounded(rung.seconds / bounds.seconds, 2), "× the bound");
   say_gap(verdict, rung.seconds, bounds.seconds, "prediction");
 }
 
@@ -475,9 +476,14 @@ std::optional<Verdict> verdict_of(const EstimateDocument& estimate) {
       if (at != std::string::npos) verdict.time.insert(at, is_launched ? " a training step" : "a training step, ");
     }
     if (estimate.phase && roofline->items) {
-      const double seconds = bounds.is_launch_bound() ? *bounds.launched : bounds.seconds;
-      verdict.rate = said(sentence("rate"),
-                          {{"rate", rate_text(static_cast<double>(*roofline->items) / seconds, rate_unit(estimate))}});
+      const auto rate = [&](double seconds) {
+        return rate_text(static_cast<double>(*roofline->items) / seconds, rate_unit(estimate));
+      };
+      const bool is_launched = bounds.is_launch_bound();
+      verdict.rate = said(sentence(is_launched ? "rates" : "rate"),
+                          {{"rate", rate(is_launched ? *bounds.launched : bounds.seconds)},
+                           {"graph_rate", rate(bounds.seconds)},
+                           {"graph", graph_name(bounds.device)}});
     }
     add_advice(verdict, estimate, bounds);
   } else {
