@@ -228,8 +228,30 @@ TEST_CASE("launches that exceed the work are the headline, and a graph the first
   CHECK(verdict.actions[0].sentence() == "Capture a CUDA graph: 6.35 ms → 635 µs (10.0×).");
   CHECK(verdict.actions[1].sentence() == "Batch 32: 5,040 items/s, 6.35 ms a run (8.00× the items/s).");
   CHECK(verdict.ladder.back().name == "launched");
+  estimate.phase.emplace();
+  CHECK(headline(estimate) ==
+        "launch-bound: ≥ 6.35 ms; 635 µs as a CUDA graph, at most 630 tokens/s; 6,300 tokens/s as a CUDA graph");
   estimate.roofline->totals.eager_seconds = 640e-6;  // within 5 %
   CHECK(headline(estimate).starts_with("635 µs fused"));
+}
+
+TEST_CASE("devices are ranked by their times with launches") {
+  EstimateDocument estimate = by_hand();
+  estimate.variants.resize(2);
+  estimate.variants[0].device = "wide", estimate.variants[0].seconds = 30e-6;
+  estimate.variants[0].launched_seconds = 591e-6;
+  estimate.variants[1].device = "narrow", estimate.variants[1].seconds = 143e-6;
+  estimate.variants[1].launched_seconds = 100e-6;
+  CHECK(headline(estimate) == "fastest on narrow: ≥ 143 µs, then wide: ≥ 591 µs launched (4.13×)");
+}
+
+TEST_CASE("times keep their units from the first that differs") {
+  EstimateDocument estimate = by_hand();
+  estimate.roofline->traffic = TrafficModel::Unfused;
+  estimate.roofline->totals.seconds = 34e-3;
+  estimate.roofline->totals.floor_seconds = 826e-6;
+  estimate.roofline->fused_seconds = 1.24e-3;
+  CHECK(headline(estimate).starts_with("34.0 ms unfused (floor 826 µs; 1.24 ms fused)"));
 }
 
 TEST_CASE("sizes to set come first, without a number") {
