@@ -250,6 +250,7 @@ std::string what_if_json(const Chart& chart) {
   }
   json.end_array();
   json.member("bytes_at_least", estimate.document().fit && estimate.document().fit->at_least)
+      .member("at_least", estimate.document().totals.counts.bytes.is_at_least())
       .member("unset", estimate.document().unset)
       .member("precision", report::precision_text(*roofline));
   json.key("words").begin_object(JsonLayout::Line);

@@ -141,7 +141,7 @@ function headline_of(answer) {
     const [floor, else_takes] = beside(time, chosen.floor, other[0]), others = [said("floor", { time: floor }), said("other", { time: else_takes, what: other[1] })].join("; ");
     const share = chosen.seconds > 0 ? chosen.memory_bound / chosen.seconds : 0, by_memory = share >= 0.5;
     add("time", "; ", answer.is_launched ? said("launched", { launched: exact_seconds(answer.launched), time, graph: device.graph })
-      : said(chosen.unknown ? "part" : "bound", { time, what: asked.fused ? "fused" : "unfused", others }));
+      : said(chosen.unknown ? "part" : what.at_least ? "least" : "bound", { time, what: asked.fused ? "fused" : "unfused", others }));
     if (!answer.is_launched) add("bound", ", ", said("limit", { limit: by_memory ? "memory" : "compute", share: exact_part(by_memory ? share : 1 - share) }));
     if (what.tokens !== null && answer.items !== null) {
       const rate = (seconds) => exact_speed(answer.items / seconds, rate_unit(answer));
@@ -165,7 +165,7 @@ function actions_of(answer) {
 }
 // The answer in the wording of the command line.
 function facts_of_answer(answer) {
-  const { chosen, device } = answer, at_least = answer.of.unmodelled > 0 ? "≥ " : "", time = chosen.seconds;
+  const { chosen, device } = answer, at_least = answer.of.unmodelled > 0 || what.at_least ? "≥ " : "", time = chosen.seconds;
   const facts = [["work", at_least + exact_count(answer.flops, "FLOP"), exact_count(answer.macs) + " multiply-accumulates"]];
   if (unset_sizes().length) return facts;
   if (!asked.resident) {

@@ -11,6 +11,7 @@
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/conventions.h"
+#include "pagoda/documents/columns.h"
 #include "pagoda/measured/join.h"
 
 namespace pagoda::present::plot {
@@ -419,26 +420,14 @@ void use_published_counts(Series& series, const Chart& chart) {
 std::string condition_text(const Chart& chart, const Series& series) {
   const ChartEstimate* const of = chart.estimate_of(series);
   const documents::EstimateDocument* const estimate = of == nullptr ? nullptr : &of->document();
+  const TrafficModel model =
+      estimate != nullptr && estimate->traffic ? estimate->traffic->model : TrafficModel::Unfused;
   std::string precision;
-  if (series.ran_in) {
+  if (series.ran_in)
     precision = to_string(*series.ran_in);
-  } else if (estimate != nullptr && estimate->precision) {
-    precision = to_string(*estimate->precision);
-  } else if (estimate != nullptr) {
-    // The type of most FLOPs, else of most nodes that work.
-    std::map<ElementType, std::pair<double, std::size_t>> types;
-    for (const documents::EstimateNode& node : estimate->nodes)
-      if (node.precision != ElementType::Undefined) {
-        auto& [flops, nodes] = types[node.precision];
-        flops += documents::real(node.counts.flops).value_or(0);
-        ++nodes;
-      }
-    const auto most = std::ranges::max_element(types, {}, [](const auto& type) { return type.second; });
-    if (most != types.end()) precision = cat(to_string(most->first), " (file)");
-  }
-  std::string traffic = "measured";
-  if (!series.has_time() && estimate != nullptr)
-    traffic = to_string(estimate->traffic ? estimate->traffic->model : TrafficModel::Unfused);
+  else if (estimate != nullptr)
+    precision = documents::precision_text(*estimate, model, estimate->precision);
+  const std::string traffic(series.has_time() || estimate == nullptr ? "measured" : to_string(model));
   return precision.empty() ? traffic : cat(precision, ", ", traffic);
 }
 

@@ -37,7 +37,7 @@ void add_measured(const Series& series, const documents::EstimateMeasured* known
   report::Measurement run{.seconds = seconds, .has_kernels = true};
   // The estimate holds a run against the roofs of the precision that it ran in; without one, kernels have their own.
   if (known != nullptr && std::abs(known->seconds - seconds) <= kWorthALine * seconds)
-    run.bound_share = known->bound_share;
+    run.bound_share = known->bound_share, run.precision = known->precision;
   if (!run.bound_share && series.bound_seconds > 0) run.bound_share = series.bound_seconds / seconds;
   if (verdict.ladder.empty() && series.bound_seconds > 0) verdict.ladder.push_back({"roofs", series.bound_seconds});
   if (is_run) verdict.ladder.push_back({"kernels", series.seconds});

@@ -28,8 +28,9 @@ using documents::EstimateVariant;
 using Named = std::pair<std::string_view, std::string_view>;
 
 // clang-format off
-constexpr std::array<Named, 17> kSentences = {{
+constexpr std::array<Named, 18> kSentences = {{
     {"bound",     "{time} {what} ({others})"},
+    {"least",     "≥ {time} {what} ({others})"},
     {"part",      "≥ {time} {what} for what is modelled ({others})"},
     {"floor",     "floor {time}"},
     {"other",     "{time} {what}"},
@@ -107,7 +108,7 @@ Action advised(const EstimateAdvice& advice, const EstimateDocument& estimate, c
                                              : cat(base::grouped(advice.devices.value_or(1)), " devices");
     return {.text = said(sentence("cure"), {{"how", how}, {"time", to}}), .request = advice.change};
   }
-  if (advice.kind == AdviceKind::Launch) return {.text = said(sentence("graph"), times), .gain = advice.gain};
+  if (advice.kind == AdviceKind::Launch) return {.text = said(sentence("graph"), times), .gain = advice.gain, .lowers_bound = true};
   if (!advice.batch) {
     action.text = said(sentence(advice.precision ? "precision" : "fuse"), times);
     return action;
@@ -272,7 +273,8 @@ Bounds bounds_of(const EstimateDocument& estimate) {
                 .traffic = roofline.traffic,
                 .launched = totals.eager_seconds,
                 .memory_share = memory_share_of(estimate),
-                .is_part = totals.at_least,
+                .is_least = totals.at_least,
+                .is_part = estimate.totals.partial || totals.unknown_rows > 0,
                 .device = roofline.device_name};
   if (totals.floor_seconds > 0) bounds.floor = totals.floor_seconds;
   if (is_step) return bounds;  // the other bounds are of the forward pass
@@ -345,7 +347,7 @@ void say_bounds(Verdict& verdict, const Bounds& bounds) {
   for (const auto& [traffic, seconds] : others)
     if (seconds && traffic != bounds.traffic) add("other", *seconds, to_string(traffic));
   verdict.time =
-      said(sentence(bounds.is_part ? "part" : "bound"), {{"time", time}, {"what", what}, {"others", beside_it}});
+      said(sentence(bounds.is_part ? "part" : bounds.is_least ? "least" : "bound"), {{"time", time}, {"what", what}, {"others", beside_it}});
   const bool is_memory = bounds.memory_share >= 0.5;
   verdict.limit =
       said(sentence("limit"), {{"limit", is_memory ? "memory" : "compute"},

@@ -28,7 +28,7 @@ struct Action {
   std::optional<double> gain = {};
   std::string of_what = {};   // what grows by the gain, if not the speed: "tokens/s"
   std::string request = {};   // the request that makes it, as its front end spells it: "--traffic fused"
-  bool lowers_bound = false;  // by less traffic or faster arithmetic, which a run far above its bound does not feel
+  bool lowers_bound = false;  // or drops the launches beside it: a run far above both feels neither
   bool is_gap = false;        // of a run or prediction far above its bound; what is known of its kernels says more
 
   std::string sentence() const;  // "Fuse: 2.10 ms → 635 µs (3.31×)."
@@ -66,6 +66,7 @@ struct Bounds {
   TrafficModel traffic = TrafficModel::Unfused;
   std::optional<double> floor = {}, fused = {}, unfused = {}, launched = {};
   double memory_share = 0;  // of the time, in kernels whose traffic takes longer than their arithmetic
+  bool is_least = false;    // of a part of the work: a size that the data decide is taken as 1
   bool is_part = false;     // some rows are not known
   std::string device = {};  // its name, which says what kind of graphs it runs
 
