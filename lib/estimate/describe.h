@@ -147,7 +147,10 @@ std::vector<std::string> unset_dims(const Model& model, const Analysis& analysis
 std::string impossible_size(const Analysis& analysis, const std::vector<std::string>& swept_symbols);
 // Why formulas do not hold with free dims at 1, other than those of `swept_symbols`, and the dims to set; empty if they
 // do. `phase`: the sizes that the request's phase sets in `analysis`.
-std::string broken_at_one(const Model& model, const EstimateRequest& request, const std::optional<PhaseSizes>& phase,
+struct Broken {
+  std::string why = {}, remedy = {};
+};
+Broken broken_at_one(const Model& model, const EstimateRequest& request, const std::optional<PhaseSizes>& phase,
                           const Analysis& analysis, const std::vector<std::string>& swept_symbols);
 // Clears all counts that formulas give, for an estimate at sizes at which they do not hold.
 void forget_counts(EstimateDocument& estimate);

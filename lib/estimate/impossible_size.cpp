@@ -97,8 +97,8 @@ std::string difference_at_one(const Model& model, const Analysis& formulas, cons
 }  // namespace
 
 // Conditions of the formulas come first, then an analysis at 1: some rules refuse numbers only.
-std::string broken_at_one(const Model& model, const EstimateRequest& request, const std::optional<PhaseSizes>& phase,
-                          const Analysis& analysis, const std::vector<std::string>& swept) {
+Broken broken_at_one(const Model& model, const EstimateRequest& request, const std::optional<PhaseSizes>& phase,
+                     const Analysis& analysis, const std::vector<std::string>& swept) {
   AnalyzeOptions at_one = request.sizes;
   at_one.precision = request.precision;
   Bindings ones;
@@ -120,7 +120,8 @@ std::string broken_at_one(const Model& model, const EstimateRequest& request, co
       broken = error.what();
     }
   }
-  return broken.empty() ? "" : cat("with ", names, " taken as 1, ", broken, "; set", remedy);
+  if (broken.empty()) return {};
+  return {.why = cat("with ", names, " taken as 1, ", broken), .remedy = cat("set", remedy)};
 }
 
 void forget_counts(EstimateDocument& estimate) {

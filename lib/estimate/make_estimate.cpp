@@ -364,6 +364,22 @@ Analysis analysis_of(const Model& model, const EstimateRequest& asked) {
   return sized_as_run(model, request).analysis;
 }
 
+namespace {
+
+// The estimate with each open size set to 1, unless nodes do not work there.
+std::optional<EstimateDocument> at_one(const Model& file_model, EstimateRequest request, const Analysis& open) {
+  for (const std::string& dim : open.free_dims) request.sizes.dims.emplace(dim, 1);
+  request.spell = nullptr;
+  try {
+    EstimateDocument estimate = make_estimate(file_model, request);
+    if (estimate.totals.unmodelled_nodes <= open.totals.unmodelled_nodes) return estimate;
+  } catch (const Error&) {
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& asked) {
   if (const std::string problem = refusal(asked); !problem.empty()) throw Error(problem);
   EstimateRequest request = asked;
@@ -402,11 +418,20 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
   if (axes.empty() && !impossible.empty() && (request.memory || (request.device && estimate.unset.empty())))
     throw Error(impossible);
   // One message is enough where a size itself is impossible.
-  const std::string broken =
-      impossible.empty() ? broken_at_one(model, request, start.phase, analysis, swept) : std::string();
-  if (!broken.empty()) {
-    if (axes.empty() && (request.device || request.memory) && estimate.unset.empty()) throw Error(broken);
-    warn(analysis, broken);
+  const Broken broken = impossible.empty() ? broken_at_one(model, request, start.phase, analysis, swept) : Broken();
+  if (!broken.why.empty()) {
+    const bool is_batch_alone = axes.empty() && estimate.unset.empty() && !request.formulas && !request.row_formulas;
+    if (auto fixed = is_batch_alone ? at_one(file_model, asked, analysis) : std::nullopt) {
+      fixed->diagnostics.insert(fixed->diagnostics.begin(), {.severity = Severity::Warning,
+                                                             .node = {},
+                                                             .message = cat(broken.why, "; these numbers are of 1, ",
+                                                                            broken.remedy, " for others")});
+      if (request.spell != nullptr) spell_messages(request.spell, *fixed);
+      return *std::move(fixed);
+    }
+    const std::string text = cat(broken.why, "; ", broken.remedy);
+    if (axes.empty() && (request.device || request.memory) && estimate.unset.empty()) throw Error(text);
+    warn(analysis, text);
   }
   if (request.memory)
     estimate.memory = memory_of(model, plan_memory(model, analysis, *request.memory), analysis.symbols);
@@ -473,7 +498,8 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
   if (sweep) estimate.sweep = sweep_part(std::move(*sweep), std::move(swept), predictions);
   describe(model, request, findings);
   if (!estimate.unset.empty()) estimate.advice.clear();
-  if (!(impossible.empty() && broken.empty()) && axes.empty() && !is_published(request.count)) forget_counts(estimate);
+  if (!(impossible.empty() && broken.why.empty()) && axes.empty() && !is_published(request.count))
+    forget_counts(estimate);
   if (estimate.budgets)
     for (BudgetResult& each : *estimate.budgets) settle(estimate, each);
   if (request.spell != nullptr) spell_messages(request.spell, estimate);

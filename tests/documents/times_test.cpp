@@ -146,6 +146,23 @@ TEST_CASE("no time is below the floor, and fusing never takes longer") {
   CHECK(compared > 300);
 }
 
+TEST_CASE("a model that counts otherwise at a batch of 1 than its formulas is counted at 1") {
+  const Model model = test::graph("x:f32[n,4,1] -> s = Squeeze(x); y = Relu(s)");
+  const EstimateDocument open = make_estimate(model, {.device = find_device("h200")});
+  EstimateRequest request{.device = find_device("h200")};
+  request.sizes.dims = {{"n", 1}};
+  const EstimateDocument at_one = make_estimate(model, request);
+  REQUIRE(open.totals.counts.bytes);
+  CHECK(open.totals.counts == at_one.totals.counts);
+  CHECK(open.roofline->totals.seconds == at_one.roofline->totals.seconds);
+  CHECK(open.bindings == at_one.bindings);
+  CHECK(open.diagnostics.at(0).message.find("these numbers are of 1") != std::string::npos);
+  // Formulas are of other sizes, and so is an open height.
+  CHECK_FALSE(make_estimate(model, {.formulas = true}).totals.counts.bytes);
+  const Model image = test::graph("x:f32[n,4,1,h] -> s = Squeeze(x); y = Relu(s)");
+  CHECK_FALSE(make_estimate(image, {}).totals.counts.bytes);
+}
+
 TEST_CASE("an engine's products decide the precision of a float32 file, unless one is asked for") {
   const Model model = test::graph(kBlock);
   const EstimateDocument amp = make_estimate(model, predicted_by("pytorch-amp", {.device = find_device("h200")}));
