@@ -8,17 +8,13 @@
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/enum_names.h"
-#include "predict/ort_graph.h"
+#include "graph/index.h"
+#include "place/loaded.h"
 
 namespace pagoda::inline core {
 namespace {
 
 constexpr Int kSmallWeight = 100;  // elements of a stored tensor that host code may read (IsSmallInitializer)
-
-std::string qualified_name(const Node& node) {
-  const std::string_view domain = plain_domain(node.domain);
-  return domain.empty() ? std::string(node.op_type) : cat(domain, ".", node.op_type);
-}
 
 bool is_sequence(const TensorType& type) { return type.container == Container::Sequence; }
 
@@ -49,51 +45,38 @@ bool is_same_text(std::string_view a, std::string_view b) {
 
 class Placer {
  public:
-  Placer(const Model& model, const Analysis& analysis, const Provider& provider)
-      : model_(model),
-        analysis_(analysis),
-        graph_(model.main()),
-        provider_(provider),
-        links_(graph_, analysis),
-        loading_(model, links_),
-        kernels_(graph_.nodes.size(), nullptr),
-        captured_(graph_.nodes.size()) {
-    for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
-      for (const GraphId body : graph_.nodes[n].bodies()) find_captured(body, n);
+  Placer(const Model& model, const LoadedGraph& loaded, const Provider& provider)
+      : model_(model), loaded_(loaded), nodes_(loaded.nodes()), provider_(provider), order_(loaded.order()), rank_(nodes_.size(), 0), free_(loaded.computed()),
+       
+        kernels_(nodes_.size(), nullptr), rows_(nodes_.size()) {
+    for (std::size_t i = 0; i < order_.size(); ++i) rank_[index(order_[i])] = i;
   }
 
-  GraphPlacement plain() {
-    result_.nodes.resize(graph_.nodes.size());
-    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) ask(n);
+  GraphPlacement run() {
+    for (std::size_t n = 0; n < nodes_.size(); ++n)
+      if (!nodes_[n].is_gone) ask(n);
     move_shape_arithmetic();
     number_parts();
     list_copies();
+    const std::vector<Fate> fates = loaded_.fates();
+    for (const Fate fate : fates)
+      result_.nodes.push_back({.on = fate == Fate::Fused ? PlacedOn::Fused : PlacedOn::Folded, .part = -1, .reason = {}});
+    for (std::size_t n = 0; n < nodes_.size(); ++n)
+      if (!nodes_[n].is_gone && nodes_[n].file >= 0) result_.nodes[index(nodes_[n].file)] = std::move(rows_[n]);
     return std::move(result_);
   }
 
  private:
-  // The values of the main graph that bodies of a node read.
-  void find_captured(GraphId body, std::size_t n) {
-    for (const Value& value : model_.graph(body).values)
-      if (ValueId outer = value.outer; outer != kAbsent) {
-        for (GraphId at = model_.graph(body).parent; at > 0 && outer != kAbsent; at = model_.graph(at).parent)
-          outer = model_.graph(at).value(outer).outer;
-        if (outer != kAbsent) captured_[n].push_back(outer);
-      }
-    for (const Node& node : model_.graph(body).nodes)
-      for (const GraphId inner : node.bodies()) find_captured(inner, n);
-  }
-  std::vector<ValueId> inputs_and_captured(std::int32_t n) const {
-    std::vector<ValueId> values(graph_.node(n).inputs.begin(), graph_.node(n).inputs.end());
-    values.insert(values.end(), captured_[index(n)].begin(), captured_[index(n)].end());
+  static std::vector<ValueId> inputs_and_captured(const LoadedNode& node) {
+    std::vector<ValueId> values = node.inputs;
+    values.insert(values.end(), node.captured.begin(), node.captured.end());
     return values;
   }
 
-  const TensorType& type(ValueId value) const { return analysis_.types[index(value)]; }
-  PlacedNode& placed(std::int32_t node) { return result_.nodes[index(node)]; }
-  bool is_on(std::int32_t node, PlacedOn on) const { return result_.nodes[index(node)].on == on; }
-  bool is_constant(ValueId value) const { return value != kAbsent && loading_.constants()[index(value)]; }
-  bool is_model_input(ValueId value) const { return graph_.value(value).is_input && !graph_.is_stored(value); }
+  const TensorType& type(ValueId value) const { return loaded_.type(value); }
+  bool is_on(std::int32_t node, PlacedOn on) const { return rows_[index(node)].on == on; }
+  bool is_constant(ValueId value) const { return value != kAbsent && free_[index(value)]; }
+  bool is_stored(ValueId value) const { return loaded_.is_constant(value); }
 
   static bool contains(const std::vector<std::int32_t>& operands, std::size_t i) {
     return std::ranges::find(operands, static_cast<std::int32_t>(i)) != operands.end();
@@ -108,8 +91,8 @@ class Placer {
   }
 
   // The version of the operator that the model's imports select.
-  const OperatorVersion* version_of(const ProviderOperator& known, const Node& node) const {
-    const std::int64_t imported = model_.opset(plain_domain(node.domain));
+  const OperatorVersion* version_of(const ProviderOperator& known, const LoadedNode& node) const {
+    const std::int64_t imported = model_.opset(node.domain);
     const OperatorVersion* found = nullptr;
     for (const OperatorVersion& each : known.versions)
       if (each.since <= imported) found = &each;
@@ -121,9 +104,10 @@ class Placer {
   }
 
   // The first operand whose type the kernel does not take; kAbsent if all fit.
-  ValueId misfit(const ProviderKernel& kernel, const OperatorVersion& version, const Node& node) const {
+  ValueId misfit(const ProviderKernel& kernel, const OperatorVersion& version, const LoadedNode& node) const {
     for (const ProviderKernel::Types& each : kernel.types)
-      for (const auto& [constraints, values] : {std::pair(&version.inputs, &node.inputs), {&version.outputs, &node.outputs}})
+      for (const auto& [constraints, values] :
+           {std::pair(&version.inputs, &node.inputs), {&version.outputs, &node.outputs}})
         for (std::size_t i = 0; i < values->size() && !constraints->empty(); ++i) {
           const ValueId value = (*values)[i];
           if (value == kAbsent || (*constraints)[std::min(i, constraints->size() - 1)] != each.constraint) continue;
@@ -133,7 +117,7 @@ class Placer {
   }
 
   // Why no kernel fits; empty if one does.
-  std::string no_kernel(const Node& node, const ProviderOperator* known) const {
+  std::string no_kernel(const LoadedNode& node, const ProviderOperator* known) const {
     if (known == nullptr || known->kernels.empty()) return "no kernel: operator";
     const OperatorVersion* version = version_of(*known, node);
     if (version == nullptr) return "no kernel: opset";
@@ -150,9 +134,10 @@ class Placer {
     return cat("no kernel: ", to_string(type(wrong).element));
   }
 
-  bool holds(const ProviderCondition::Part& part, const Node& node) const {
+  bool holds(const ProviderCondition::Part& part, const LoadedNode& node) const {
     if (part.attribute.empty()) {
-      const ValueId value = node.input(static_cast<std::size_t>(part.input));
+      const auto i = static_cast<std::size_t>(part.input);
+      const ValueId value = i < node.inputs.size() ? node.inputs[i] : kAbsent;
       switch (part.test) {
         case PlacementTest::Present:
           return value != kAbsent;
@@ -164,7 +149,7 @@ class Placer {
           return value != kAbsent && !is_constant(value);
       }
     }
-    const Attribute* attribute = node.attribute(part.attribute);
+    const Attribute* attribute = node.like == nullptr ? nullptr : node.like->attribute(part.attribute);
     if (part.test == PlacementTest::Present) return attribute != nullptr;
     if (part.test == PlacementTest::Absent) return attribute == nullptr;
     std::vector<std::string> texts;
@@ -174,7 +159,9 @@ class Placer {
       texts = {*part.otherwise};
     else
       return false;
-    const auto is_value = [&](const std::string& text) { return std::ranges::find(part.values, text) != part.values.end(); };
+    const auto is_value = [&](const std::string& text) {
+      return std::ranges::find(part.values, text) != part.values.end();
+    };
     switch (part.test) {
       case PlacementTest::In:
         return std::ranges::any_of(texts, is_value);
@@ -194,13 +181,9 @@ class Placer {
 
   // Steps 1 and 2 for one node.
   void ask(std::size_t n) {
-    const Node& node = graph_.nodes[n];
-    PlacedNode& row = result_.nodes[n];
-    if (node.op_type == "Constant" && plain_domain(node.domain).empty()) {
-      row.on = PlacedOn::Folded;
-      return;
-    }
-    const std::string name = qualified_name(node);
+    const LoadedNode& node = nodes_[n];
+    PlacedNode& row = rows_[n];
+    const std::string name = node.domain.empty() ? std::string(node.op) : cat(node.domain, ".", node.op);
     const auto found = provider_.operators.find(name);
     const ProviderOperator* known = found == provider_.operators.end() ? nullptr : &found->second;
     row.reason = no_kernel(node, known);
@@ -216,88 +199,80 @@ class Placer {
 
   // Step 3.
   void move_shape_arithmetic() {
-    std::set<std::int32_t> candidates;  // file order is topological
-    std::vector<bool> is_host(graph_.values.size(), false), is_visited(graph_.nodes.size(), false);
+    std::set<std::pair<std::size_t, std::int32_t>> candidates;  // in topological order
+    std::vector<bool> is_host(free_.size(), false), is_visited(nodes_.size(), false);
     const auto hold = [&](ValueId value) {
       if (value == kAbsent) return;
       is_host[index(value)] = true;
-      for (const std::int32_t reader : links_.readers(value)) candidates.insert(reader);
+      for (const std::int32_t reader : loaded_.readers(value)) candidates.emplace(rank_[index(reader)], reader);
     };
-    for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
-      for (std::size_t i = 0; i < graph_.nodes[n].outputs.size(); ++i)
-        if (is_on(static_cast<std::int32_t>(n), PlacedOn::Provider) && is_host_output(static_cast<std::int32_t>(n), i))
-          hold(graph_.nodes[n].outputs[i]);
+    for (std::size_t n = 0; n < nodes_.size(); ++n)
+      for (std::size_t i = 0; i < nodes_[n].outputs.size(); ++i)
+        if (const auto id = static_cast<std::int32_t>(n); is_on(id, PlacedOn::Provider) && is_host_output(id, i))
+          hold(nodes_[n].outputs[i]);
     while (!candidates.empty()) {
-      const std::int32_t n = *candidates.begin();
+      const std::int32_t n = candidates.begin()->second;
       candidates.erase(candidates.begin());
       if (is_visited[index(n)]) continue;
       is_visited[index(n)] = true;
-      const Node& node = graph_.node(n);
       if (is_on(n, PlacedOn::Cpu)) {
         if (provider_.passes_unsupported)
-          for (const ValueId output : node.outputs) hold(output);
+          for (const ValueId output : nodes_[index(n)].outputs) hold(output);
         continue;
       }
       if (!is_on(n, PlacedOn::Provider) || !is_host_work(n, is_host)) continue;
-      placed(n).on = PlacedOn::Cpu;
-      placed(n).reason = "shape arithmetic";
-      for (const ValueId output : node.outputs) hold(output);
+      rows_[index(n)] = {.on = PlacedOn::Cpu, .part = -1, .reason = "shape arithmetic"};
+      for (const ValueId output : nodes_[index(n)].outputs) hold(output);
     }
   }
 
   bool is_host_work(std::int32_t n, const std::vector<bool>& is_host) const {
-    const Node& node = graph_.node(n);
+    const LoadedNode& node = nodes_[index(n)];
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId input = node.inputs[i];
       if (input == kAbsent) continue;
       if (is_narrow_float(type(input).element)) return false;
-      if (is_weight(input) ? is_small(input) : is_model_input(input)) continue;
+      if (is_stored(input) ? is_small(input) : loaded_.writer(input) < 0) continue;  // or an input of the model
       if (!is_host[index(input)] || is_host_input(n, i)) return false;
     }
     return true;
   }
 
-  // The runtime stores the result of a Constant node when it loads the model.
-  bool is_weight(ValueId value) const {
-    const std::int32_t writer = links_.writer(value);
-    return graph_.is_stored(value) || (writer >= 0 && is_on(writer, PlacedOn::Folded));
-  }
   bool is_small(ValueId value) const {
-    const Shape* shape = links_.shape(value);
-    return shape != nullptr && element_count(*shape).value().value_or(kSmallWeight + 1) <= kSmallWeight;
+    const auto& shape = type(value).shape;
+    return shape && element_count(*shape).value().value_or(kSmallWeight + 1) <= kSmallWeight;
   }
 
   // Nodes that depend on no input go with their readers.
-  bool is_free(std::int32_t n) const {
-    return std::ranges::all_of(graph_.node(n).outputs, [&](ValueId value) { return value == kAbsent || is_constant(value); });
-  }
+  bool is_free(std::int32_t n) const { return std::ranges::all_of(nodes_[index(n)].outputs, [&](ValueId value) { return value == kAbsent || is_constant(value); }); }
 
   // Odd phases are on the provider, even ones on the CPU: a path through the CPU raises the phase by two.
   void number_parts() {
-    const std::size_t count = graph_.nodes.size();
-    std::vector<std::int32_t> phase(count, 0), parent(count);
+    const auto count = static_cast<std::int32_t>(nodes_.size());
+    std::vector<std::int32_t> phase(nodes_.size(), 0), parent(nodes_.size());
     std::iota(parent.begin(), parent.end(), 0);
     const auto root = [&](std::int32_t n) {
       while (parent[index(n)] != n) n = parent[index(n)] = parent[index(parent[index(n)])];
       return n;
     };
-    for (std::int32_t n = 0; n < static_cast<std::int32_t>(count); ++n) {
+    for (const std::int32_t n : order_) {
       const bool is_on_provider = is_on(n, PlacedOn::Provider);
-      for (const ValueId input : inputs_and_captured(n))
-        if (const std::int32_t before = links_.writer(input); before >= 0 && !is_free(before))
+      const std::vector<ValueId> inputs = inputs_and_captured(nodes_[index(n)]);
+      for (const ValueId input : inputs)
+        if (const std::int32_t before = loaded_.writer(input); before >= 0 && !is_free(before))
           phase[index(n)] = std::max(phase[index(n)], phase[index(before)]);
       if ((phase[index(n)] % 2 != 0) != is_on_provider) ++phase[index(n)];
-      for (const ValueId input : inputs_and_captured(n))
-        if (const std::int32_t before = links_.writer(input);
+      for (const ValueId input : inputs)
+        if (const std::int32_t before = loaded_.writer(input);
             before >= 0 && is_on_provider && is_on(before, PlacedOn::Provider) &&
             (is_free(before) || phase[index(before)] == phase[index(n)]))
           parent[index(root(n))] = root(before);
     }
     std::map<std::int32_t, std::int32_t> numbers;
-    for (std::int32_t n = 0; n < static_cast<std::int32_t>(count); ++n)
+    for (std::int32_t n = 0; n < count; ++n)
       if (is_on(n, PlacedOn::Provider)) {
         const auto number = static_cast<std::int32_t>(numbers.size());
-        placed(n).part = numbers.emplace(root(n), number).first->second;
+        rows_[index(n)].part = numbers.emplace(root(n), number).first->second;
       }
     result_.parts = static_cast<std::int32_t>(numbers.size());
   }
@@ -305,25 +280,25 @@ class Placer {
   // One copy for each tensor and direction in which it is wanted.
   void list_copies() {
     // Bodies of a node on the CPU read there; a node on the provider copies what its bodies read.
-    std::vector<bool> is_read_by_body(graph_.values.size(), false);
-    for (std::size_t n = 0; n < captured_.size(); ++n)
+    std::vector<bool> is_read_by_body(free_.size(), false);
+    for (std::size_t n = 0; n < nodes_.size(); ++n)
       if (is_on(static_cast<std::int32_t>(n), PlacedOn::Cpu))
-        for (const ValueId value : captured_[n]) is_read_by_body[index(value)] = true;
-    for (ValueId value = 0; value < static_cast<ValueId>(graph_.values.size()); ++value) {
-      if (graph_.is_stored(value)) continue;  // stored on both sides
-      const std::int32_t writer = links_.writer(value);
-      if (writer >= 0 && is_on(writer, PlacedOn::Folded)) continue;
+        for (const ValueId value : nodes_[n].captured) is_read_by_body[index(value)] = true;
+    for (ValueId value = 0; value < static_cast<ValueId>(free_.size()); ++value) {
+      if (is_stored(value)) continue;  // on both sides
+      const std::int32_t writer = loaded_.writer(value);
       bool is_on_provider = false, is_wanted_on_host = is_read_by_body[index(value)], is_wanted_on_provider = false;
       if (writer >= 0) {
-        const auto& outputs = graph_.node(writer).outputs;
+        const auto& outputs = nodes_[index(writer)].outputs;
         const auto place = static_cast<std::size_t>(std::ranges::find(outputs, value) - outputs.begin());
         is_on_provider = is_on(writer, PlacedOn::Provider) && !is_host_output(writer, place);
       }
-      for (const std::int32_t reader : links_.readers(value)) {
-        const auto& inputs = graph_.node(reader).inputs;
+      for (const std::int32_t reader : loaded_.readers(value)) {
+        const auto& inputs = nodes_[index(reader)].inputs;
         for (std::size_t i = 0; i < inputs.size(); ++i)
           if (inputs[i] == value)
-            (is_on(reader, PlacedOn::Provider) && !is_host_input(reader, i) ? is_wanted_on_provider : is_wanted_on_host) = true;
+            (is_on(reader, PlacedOn::Provider) && !is_host_input(reader, i) ? is_wanted_on_provider
+                                                                            : is_wanted_on_host) = true;
       }
       if (writer < 0) {  // an input of the model: fed where its readers are, unless both sides read it
         if (is_wanted_on_host && is_wanted_on_provider) result_.copies.push_back({value, false});
@@ -334,13 +309,14 @@ class Placer {
   }
 
   const Model& model_;
-  const Analysis& analysis_;
-  const Graph& graph_;
+  const LoadedGraph& loaded_;
+  const std::vector<LoadedNode>& nodes_;
   const Provider& provider_;
-  Links links_;
-  OrtLoading loading_;
+  std::vector<std::int32_t> order_;
+  std::vector<std::size_t> rank_;  // by node, in that order
+  std::vector<bool> free_;                         // by value: depends on no input of the model
   std::vector<const ProviderOperator*> kernels_;  // by node on the provider
-  std::vector<std::vector<ValueId>> captured_;    // by node
+  std::vector<PlacedNode> rows_;                  // by node of the loaded graph
   GraphPlacement result_;
 };
 
@@ -351,8 +327,10 @@ std::string_view to_string(PlacedOn on) {
   return kNames[on];
 }
 
-GraphPlacement place(const Model& model, const Analysis& analysis, const Provider& provider, PlacementForm) {
-  return Placer(model, analysis, provider).plain();
+GraphPlacement place(const Model& model, const Analysis& analysis, const Provider& provider, PlacementForm form) {
+  LoadedGraph loaded(model, analysis);
+  if (form == PlacementForm::Default) loaded.optimise();
+  return Placer(model, loaded, provider).run();
 }
 
 }  // namespace pagoda::inline core

@@ -1,0 +1,98 @@
+// The graph that ONNX Runtime asks a provider about: that of the file, or what its first level of optimisation leaves.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pagoda/core/analysis.h"
+#include "pagoda/core/model.h"
+
+namespace pagoda::inline core {
+
+struct LoadedNode {
+  std::int32_t file = -1;      // the node of the file whose name it keeps; -1: the runtime made it
+  const Node* like = nullptr;  // its attributes
+  std::string_view op, domain;
+  std::vector<ValueId> inputs, captured, outputs;  // captured: read by its bodies
+  bool is_gone = false;
+};
+
+// What became of a node of the file.
+enum class Fate : std::uint8_t {
+  Kept,
+  Folded,  // gone: it depends on no input, computes known sizes, or nothing reads it any more
+  Fused,   // another node does its work
+};
+
+class LoadedGraph {
+ public:
+  // As the file has it, but for constants.
+  LoadedGraph(const Model& model, const Analysis& analysis);
+  // Removes, folds and fuses nodes as the runtime's first level of optimisation does.
+  void optimise();
+
+  const std::vector<LoadedNode>& nodes() const { return nodes_; }  // with those that are gone
+  // The nodes that are left, in the runtime's order: depth first from nodes whose results nothing reads, from the last
+  // one back. It decides which of equal nodes stays.
+  std::vector<std::int32_t> order() const;
+  // By node of the file.
+  std::vector<Fate> fates() const;
+  bool is_constant(ValueId value) const { return value != kAbsent && constant_[at(value)]; }
+  // By value: whether it depends on no input of the model.
+  std::vector<bool> computed() const;
+  bool is_output(ValueId value) const { return output_[at(value)]; }
+  const TensorType& type(ValueId value) const { return analysis_.types[at(value)]; }
+  std::int32_t writer(ValueId value) const { return value == kAbsent ? -1 : writer_[at(value)]; }
+  // Nodes that read the value or whose bodies do, in order.
+  const std::vector<std::int32_t>& readers(ValueId value) const { return readers_[at(value)]; }
+
+ private:
+  static std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
+  LoadedNode& node(std::int32_t id) { return nodes_[at(id)]; }
+  const LoadedNode& node(std::int32_t id) const { return nodes_[at(id)]; }
+  void find_captured(GraphId body, std::vector<ValueId>& values) const;
+
+  // As the runtime knows it: null behind sizes that are computed when the model runs.
+  const Shape* shape(ValueId value) const {
+    return value == kAbsent || vague_[at(value)] ? nullptr : shape_of(analysis_, value);
+  }
+  const TensorValue* known(ValueId value) const;
+  std::int32_t only_reader(ValueId value) const;  // -1: none or several, or the value is an output of the model
+  bool produces_output(const LoadedNode& each) const;
+  void replace(ValueId from, ValueId to);         // in all readers
+  void set_input(std::int32_t id, std::size_t i, ValueId value);
+  void link(std::int32_t id);    // as a writer and a reader
+  void remove(std::int32_t id);
+  void remove_unread(std::int32_t id);  // and then what only it read
+  // Takes a node out whose result is `kept`; false: the result is an output of the model.
+  bool bypass(std::int32_t id, ValueId kept);
+  // The second node's work becomes part of the first, which writes the second's result.
+  void fuse(std::int32_t into, std::int32_t next);
+
+  void infer();
+  bool apply_rules();
+  bool apply_rule(std::int32_t id);
+  bool fuse_into_conv(std::int32_t id);
+  bool fuse_pad(std::int32_t id);
+  bool merge_equal();
+  bool fold_constants();
+  bool fuse_sums();
+  bool fuse_reshapes();
+  std::optional<std::vector<std::int64_t>> shape_of_concat(std::int32_t concat, ValueId root) const;
+  bool is_neutral(ValueId number, ValueId operand, double value) const;
+  bool is_same_size(ValueId a, ValueId b, std::size_t axis) const;
+  std::string key_of(ValueId value) const;
+
+  const Model& model_;
+  const Graph& graph_;
+  const Analysis& analysis_;
+  std::vector<LoadedNode> nodes_;
+  std::vector<bool> constant_, output_, vague_;
+  std::vector<std::int32_t> writer_;
+  std::vector<std::vector<std::int32_t>> readers_;  // sorted
+};
+
+}  // namespace pagoda::inline core
