@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <iterator>
 #include <numeric>
+#include <set>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
@@ -48,6 +49,18 @@ constexpr std::array<std::string_view, 17> kPrefixes = {"y", "z", "a", "f", "p",
                                                         "k", "M", "G", "T", "P", "E", "Z", "Y"};
 constexpr std::size_t kNoPrefix = 8;
 
+// The least width of a column at which elided cells of different text still differ, at most `most`.
+std::size_t distinct_width(const Grid& grid, std::size_t column, std::size_t most) {
+  std::set<std::string_view> texts;
+  for (const auto& row : grid.rows) texts.insert(row[column]);
+  for (std::size_t width = grid.columns[column].shortest_width; width < most; ++width) {
+    std::set<std::string> shown;
+    if (std::ranges::all_of(texts, [&](std::string_view text) { return shown.insert(elide(text, width)).second; }))
+      return width;
+  }
+  return most;
+}
+
 // The width of each column; 0 for columns left out because they are empty or do not fit.
 std::vector<std::size_t> fit(const Grid& grid, std::size_t width) {
   constexpr std::size_t kGap = 2;
@@ -64,11 +77,20 @@ std::vector<std::size_t> fit(const Grid& grid, std::size_t width) {
     for (const std::size_t w : widths) sum += w == 0 ? 0 : w + kGap;
     return sum - kGap;
   };
-  // Elides columns as far as allowed, then drops columns; the space of a dropped column goes back to elided ones.
+  // Elides columns as far as allowed, then drops columns; the space of a dropped column goes back to elided ones. The
+  // first column that may be elided names the rows: if half of the width suffices, its cells still tell rows apart.
   const std::vector<std::size_t> wanted = widths;
+  std::vector<std::size_t> shortest;
+  for (const Column& column : grid.columns) shortest.push_back(column.shortest_width);
+  if (total() > width) {
+    const auto names = static_cast<std::size_t>(
+        std::ranges::find_if(shortest, [](std::size_t least) { return least > 0; }) - shortest.begin());
+    if (names < shortest.size())
+      shortest[names] = std::max(shortest[names], distinct_width(grid, names, std::min(widths[names], width / 2)));
+  }
   const auto shrink = [&] {
     for (std::size_t c = 0; c < widths.size() && total() > width; ++c) {
-      const std::size_t least = grid.columns[c].shortest_width;
+      const std::size_t least = shortest[c];
       if (least == 0 || widths[c] <= least) continue;
       widths[c] = std::max(least, widths[c] - std::min(widths[c], total() - width));
     }

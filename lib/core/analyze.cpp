@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "graph/dim_poly.h"
@@ -150,6 +151,106 @@ void expect_sizes_carried(const Model& model, const AnalyzeOptions& options, con
       refuse(bound, symbol.node, "what becomes of one of its sizes is unknown (" + symbol.cause + ")");
 }
 
+// A dim that broadcasts against a number is 1 or that number. Where the number is the size of a dim that the caller
+// bound, the analysis without bindings took both dims to be equal: returns the sizes that follow, so that a formula
+// bound afterwards equals the count.
+Bindings sizes_that_follow(const Model& model, const AnalyzeOptions& options, const std::vector<CustomOperator>& stated,
+                           const Analysis& analysis, const BoundInputs& bound) {
+  Bindings following;
+  if (analysis.ones_or.empty() || bound.options.dims.empty() || bound.fixed) return following;
+  AnalyzeOptions open = options;
+  open.dims.clear();
+  open.assumed.clear();
+  open.input_shapes.clear();
+  open.batch = 0;
+  const Bindings sizes = completed(analyze(model, open, stated), bound.options.dims);
+  for (const auto& [name, constant] : analysis.ones_or)
+    if (const auto size = sizes.find(name); size != sizes.end() && constant == Dim(size->second))
+      following.insert(*size);
+  return following;
+}
+
+void note_following(const Bindings& following, Analysis& analysis) {
+  for (const auto& [name, size] : following)
+    analysis.diagnostics.push_back(
+        {Severity::Warning, "",
+         cat("dim ", name, " is taken to be ", size, " like the dim that it is broadcast with; set it with ",
+             base::field("dims", name + "=V"), " to differ")});
+}
+
+// An input whose rank the file does not state leaves what reads it unmodelled.
+void warn_of_unknown_ranks(Analysis& analysis) {
+  if (!analysis.partial) return;
+  for (const InputInfo& input : analysis.inputs)
+    if (input.type.container == Container::Tensor && !input.type.shape)
+      analysis.diagnostics.insert(analysis.diagnostics.begin(),
+                                  {Severity::Warning, "",
+                                   cat("the file states no rank of input ", input.name, "; give its shape with ",
+                                       base::field("inputs", cat(input.name, "=AxBxC")))});
+}
+
+// The walk of the main graph. Not copied or moved: the parts refer to each other.
+struct Walk {
+  Session session;
+  GraphResult result;
+  Totals totals;
+
+  Walk(const Model& model, const BoundInputs& bound, const std::vector<CustomOperator>& stated,
+       std::map<Session::IfPlace, bool> taken_by_rank)
+      : session(model) {
+    session.fixed = bound.fixed;
+    session.input_dims = bound.input_dims;
+    session.diagnostics = bound.diagnostics;
+    session.taken_by_rank = std::move(taken_by_rank);
+    std::vector<ValueInfo> inputs(bound.types.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].type = bound.types[i];
+    if (session.fixed)
+      for (const TensorType& type : bound.types) {
+        if (!type.shape) continue;
+        session.see(*type.shape);
+        for (const Dim& size : *type.shape)
+          if (session.fixed->hold_other(size)) session.input_sizes.push_back(size);
+      }
+    Walker walker(session, bound.options, stated);
+    result = walker.walk(0, inputs, nullptr, "");
+    if (session.fixed) session.settle_rest();
+    totals = sum(result.rows, model);
+    totals.params = walker.params();
+    totals.param_bytes = walker.param_bytes();
+    totals.at_load = walker.at_load();
+  }
+};
+
+// Where the branches of an If have outputs of different ranks, operators behind it may accept one rank only: then that
+// branch is the one that runs. Walks again with each branch, and keeps the one that leaves fewer nodes unmodelled.
+std::unique_ptr<Walk> walk_model(const Model& model, const BoundInputs& bound,
+                                 const std::vector<CustomOperator>& stated) {
+  constexpr std::size_t kMostIfs = 8;
+  auto best = std::make_unique<Walk>(model, bound, stated, std::map<Session::IfPlace, bool>());
+  const std::set<Session::IfPlace> open = best->session.open_ranks;
+  if (best->totals.unmodelled_nodes == 0 || open.empty()) return best;
+  const auto walk_with = [&](std::map<Session::IfPlace, bool> taken) {
+    return std::make_unique<Walk>(model, bound, stated, std::move(taken));
+  };
+  const auto leaves_fewer = [](const auto& a, const auto& b) {
+    return a->totals.unmodelled_nodes < b->totals.unmodelled_nodes;
+  };
+  std::map<Session::IfPlace, bool> all_then, all_else;
+  for (const Session::IfPlace& place : open) all_then[place] = true, all_else[place] = false;
+  auto then = walk_with(all_then), otherwise = walk_with(all_else);
+  auto& better = leaves_fewer(then, otherwise) ? then : otherwise;
+  const bool is_decided = leaves_fewer(then, otherwise) || leaves_fewer(otherwise, then);
+  if (is_decided && leaves_fewer(better, best)) best = std::move(better);
+  if (open.size() == 1 || open.size() > kMostIfs) return best;
+  for (const Session::IfPlace& place : open)
+    for (const bool taken : {true, false}) {
+      std::map<Session::IfPlace, bool> changed = best->session.taken_by_rank;
+      changed[place] = taken;
+      if (auto other = walk_with(std::move(changed)); leaves_fewer(other, best)) best = std::move(other);
+    }
+  return best;
+}
+
 // By value: the walk's facts of each value take more memory than the rest of the analysis.
 void keep_values(std::vector<ValueInfo> values, Analysis& analysis) {
   analysis.types.reserve(values.size());
@@ -176,32 +277,15 @@ void keep_values(std::vector<ValueInfo> values, Analysis& analysis) {
 Analysis analyze(const Model& model, const AnalyzeOptions& options, const std::vector<CustomOperator>& stated) {
   if (model.graphs.empty()) throw Error("the model has no graph");
   BoundInputs bound = bind_inputs(model, options);
-  Session session(model);
-  session.fixed = bound.fixed;
-  session.input_dims = bound.input_dims;
-  session.diagnostics = std::move(bound.diagnostics);
+  const std::unique_ptr<Walk> walked = walk_model(model, bound, stated);
+  Session& session = walked->session;
+  GraphResult& result = walked->result;
 
   const Graph& graph = model.main();
-  std::vector<ValueInfo> inputs(bound.types.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].type = bound.types[i];
-  if (session.fixed)
-    for (const TensorType& type : bound.types) {
-      if (!type.shape) continue;
-      session.see(*type.shape);
-      for (const Dim& size : *type.shape)
-        if (session.fixed->hold_other(size)) session.input_sizes.push_back(size);
-    }
-  Walker walker(session, bound.options, stated);
-  GraphResult result = walker.walk(0, inputs, nullptr, "");
-  if (session.fixed) session.settle_rest();
-
   Analysis analysis;
   analysis.nodes = std::move(result.rows);
-  analysis.totals = sum(analysis.nodes, model);
-  analysis.totals.params = walker.params();
-  analysis.totals.param_bytes = walker.param_bytes();
-  analysis.totals.at_load = walker.at_load();
-  analysis.requirements = std::move(session.taken_for_equal);
+  analysis.totals = std::move(walked->totals);
+  analysis.requirements = std::move(session.requirements);
   for (const ValueId input : graph.inputs)
     analysis.inputs.push_back({graph.value(input).name, result.values[index(input)].type});
   for (std::size_t i = 0; i < graph.outputs.size(); ++i)
@@ -226,6 +310,14 @@ Analysis analyze(const Model& model, const AnalyzeOptions& options, const std::v
   count_memory(model, analysis);
   analysis.diagnostics = std::move(session.diagnostics);
   analysis.free_dims = free_dims(analysis.inputs);
+  warn_of_unknown_ranks(analysis);
+  if (const Bindings following = sizes_that_follow(model, options, stated, analysis, bound); !following.empty()) {
+    AnalyzeOptions all = options;
+    all.dims.insert(following.begin(), following.end());
+    Analysis followed = analyze(model, all, stated);
+    note_following(following, followed);
+    return followed;
+  }
   if (bound.fixed) expect_sizes_carried(model, options, stated, analysis, session, bound);
   // Fixed sizes were walked as symbols; the requested numbers are bound last.
   bind_data_dims(bound, analysis.symbols);

@@ -39,7 +39,7 @@ std::optional<OpenBatch> open_batch(const Model& model, const EstimateRequest& r
   open.sizes.batch = 0;
   open.sizes.symbolic_batch = true;
   try {
-    OpenBatch result{analysis_of(model, open), nullptr, {}};
+    OpenBatch result{sized(model, open).analysis, nullptr, {}};
     result.symbols = axis_symbols(model, *result.reopened, "batch");
     return result;
   } catch (const Error&) {
@@ -152,7 +152,7 @@ std::optional<std::int64_t> batch_of_run(const Model& model, const EstimateReque
   return std::nullopt;
 }
 
-// A larger batch that lowers the time per item; `seconds` is the time of a run at `batch`.
+// A larger batch that lowers the time per item; `seconds` is the time of a run at `batch`, with its launches.
 std::optional<EstimateAdvice> larger_batch(const Model& model, const EstimateRequest& request, const OpenBatch& open,
                                            double seconds, std::int64_t batch, const EstimateFit& fit) {
   if (request.traffic == TrafficModel::Resident) return std::nullopt;  // valid at a single size only
@@ -160,19 +160,23 @@ std::optional<EstimateAdvice> larger_batch(const Model& model, const EstimateReq
   std::vector<Bindings> points;
   for (std::int64_t size = batch * 2; size <= kLargestBatch && (!fit.largest_batch || size <= *fit.largest_batch);
        size *= 2) {
+    Bindings point;
+    for (const std::string& symbol : open.symbols) point[symbol] = size;
+    if (!broken_requirement(open.analysis(), point).empty()) continue;  // the model does not work there
     sizes.push_back(size);
-    for (Bindings& point = points.emplace_back(); const std::string& symbol : open.symbols) point[symbol] = size;
+    points.push_back(std::move(point));
   }
   if (points.empty()) return std::nullopt;
   const std::optional<Traffic> moved = traffic_of(model, request, open.analysis());
   const std::vector<RooflineTotals> times =
       roofline_sweep(open.analysis(), *request.device, {}, points, moved ? &*moved : nullptr);
   const auto gain = [&](std::size_t i) {
-    return seconds / static_cast<double>(batch) / (times[i].seconds / static_cast<double>(sizes[i]));
+    return seconds / static_cast<double>(batch) / (launched_seconds(times[i]) / static_cast<double>(sizes[i]));
   };
   for (std::size_t i = 0; i < times.size(); ++i)
     if (times[i].seconds > 0 && gain(i) >= kEnough * gain(times.size() - 1))
-      return EstimateAdvice{.batch = sizes[i], .seconds = times[i].seconds, .gain = gain(i)};
+      return EstimateAdvice{
+          .kind = AdviceKind::Batch, .batch = sizes[i], .seconds = launched_seconds(times[i]), .gain = gain(i)};
   return std::nullopt;
 }
 
@@ -184,13 +188,14 @@ EstimateFit fit_of(const Model& model, const Model& file_model, const EstimateRe
                        : memory_need(model, findings.analysis, findings.training ? &*findings.training : nullptr);
   EstimateFit fit{.device_bytes = request.device->memory_bytes(),
                   .weight_bytes = need.weights,
-                  .activation_bytes = need.activations,
+                  .activation_bytes = Count(need.activations).at_least(need.at_least),
                   .cache_bytes = need.cache,
                   .gradient_bytes = request.training ? Count(need.gradients) : Count(),
                   .optimizer_bytes = request.training ? Count(need.optimizer) : Count(),
-                  .total_bytes = need.total(),
+                  .total_bytes = Count(need.total()).at_least(need.at_least),
                   .at_least = need.at_least,
                   .fits = need.fits(request.device->memory_bytes())};
+  if (!findings.estimate.exceeded_table.empty()) fit.fits = false;
   if (!fit.device_bytes) return fit;
   if (open)
     fit.largest_batch =
@@ -199,28 +204,101 @@ EstimateFit fit_of(const Model& model, const Model& file_model, const EstimateRe
   return fit;
 }
 
-std::vector<EstimateAdvice> advice_of(const Model& model, const EstimateRequest& request,
-                                      const std::optional<OpenBatch>& open, const Findings& findings) {
+// The memory and the time with launches of a run or, if one is requested, of a training step on one device.
+struct Tried {
+  MemoryNeed need;
+  double seconds = 0;
+};
+
+Tried tried(const Model& model, const EstimateRequest& request) {
+  const Analysis analysis = sized(model, request).analysis;
+  if (!request.training)
+    return {memory_need(model, analysis, nullptr), launched_seconds(times_of(model, request, analysis))};
+  const Training training = train(model, analysis, *request.training);
+  return {memory_need(model, analysis, &training),
+          launched_seconds(times_of(model, request, step_analysis(analysis, training)))};
+}
+
+// The changes that make a run fit which does not: the widest narrower format, the largest batch, the fewest devices.
+std::vector<EstimateAdvice> fitting(const Model& model, const EstimateRequest& request,
+                                    const std::optional<OpenBatch>& open, const Findings& findings) {
+  constexpr Precision kNarrower[] = {Precision::Float16, Precision::Float8, Precision::Int8, Precision::Int4};
+  constexpr std::int64_t kMostDevices = 64;
+  std::vector<EstimateAdvice> advice;
+  const EstimateFit& fit = *findings.estimate.fit;
+  const auto& bound = findings.estimate.roofline;
+  const auto& step = findings.estimate.training;
+  if (!bound) return advice;
+  const double now = launched_seconds(step && step->time ? *step->time : bound->totals);
+  // `items`: after the change, in those of the run.
+  const auto add = [&](EstimateAdvice each, const Tried& after, double items) {
+    if (!after.need.fits(fit.device_bytes).value_or(false) || after.seconds <= 0) return false;
+    each.kind = AdviceKind::Fit;
+    each.seconds = after.seconds;
+    each.gain = now / after.seconds * items;
+    advice.push_back(each);
+    return true;
+  };
+  if (request.parallel) return advice;
+  for (const Precision precision : kNarrower) {
+    EstimateRequest other = request;
+    other.precision = precision;
+    if (request.device->peak(precision, Unit::Tensor) == nullptr || !engine_runs(request, precision)) continue;
+    if (const Tried after = tried(model, other); after.need.total() < *fit.total_bytes)
+      if (add({.precision = precision}, after, 1)) break;
+  }
+  if (const auto now_at = open ? batch_of_run(model, request, *open, findings.analysis) : std::nullopt;
+      now_at && fit.largest_batch && *fit.largest_batch >= 1 && *fit.largest_batch < *now_at) {
+    EstimateRequest other = request;
+    other.sizes.batch = static_cast<std::int64_t>(*fit.largest_batch);
+    try {
+      add({.batch = other.sizes.batch}, tried(model, other),
+          static_cast<double>(other.sizes.batch) / static_cast<double>(*now_at));
+    } catch (const Error&) {  // another field sets the batch
+    }
+  }
+  for (std::int64_t devices = 2; !request.training && devices <= kMostDevices; devices *= 2) {
+    EstimateRequest other = request;
+    other.parallel = ParallelOptions{.tensor = devices};
+    try {
+      const Sized start = sized(model, other);
+      const GroupRun group = run_on_group(model, other, start, share_of_group(model, other, start));
+      if (add({.devices = devices}, {group.largest_need(), launched_seconds(group.bound.totals)}, 1)) break;
+    } catch (const Error&) {  // the work cannot be divided so, or no link is known
+      break;
+    }
+  }
+  return advice;
+}
+
+std::vector<EstimateAdvice> faster(const Model& model, const EstimateRequest& request,
+                                   const std::optional<OpenBatch>& open, const Findings& findings) {
   std::vector<EstimateAdvice> advice;
   const auto& bound = findings.estimate.roofline;
   if (!bound || bound->totals.seconds <= 0 || bound->totals.at_least) return advice;
-  const double now = bound->totals.seconds;
+  const double now = launched_seconds(bound->totals);
   const auto add = [&](EstimateAdvice each, double seconds) {
     each.seconds = seconds;
     each.gain = now / seconds;
     if (seconds > 0) advice.push_back(each);
   };
-  if (request.traffic == TrafficModel::Unfused)
-    add({.traffic = TrafficModel::Fused}, times_of(model, with_fused_traffic(request), findings.analysis).seconds);
-  // Narrower formats with tensor units on the device, for models that compute in float32.
+  add({.kind = AdviceKind::Launch}, bound->totals.seconds);
+  // An engine that does not fuse cannot be told to.
+  if (traffic_model_of(request) == TrafficModel::Unfused && !predicts(request) && !is_published(request.count))
+    add({.kind = AdviceKind::Traffic, .traffic = TrafficModel::Fused}, launched_seconds(*findings.fused));
+  // Narrower formats with tensor units on the device, for models that compute in float32, if they gain on wider ones.
+  double least = now;
   const bool is_single = multiplies(findings.analysis, {ElementType::Float32});
   for (const Precision precision : {Precision::Tf32, Precision::Float16}) {
-    if (!is_single || request.precision == precision || !engine_runs(request, precision) ||
+    if (!is_single || !engine_runs(request, precision) || request.precision == precision ||
         request.device->peak(precision, Unit::Tensor) == nullptr)
       continue;
     EstimateRequest other = request;
     other.precision = precision;
-    add({.precision = precision}, times_of(model, other, analysis_of(model, other)).seconds);
+    const double seconds = launched_seconds(times_of(model, other, sized(model, other).analysis));
+    if (seconds * kLeastGain > least) continue;
+    add({.kind = AdviceKind::Precision, .precision = precision}, seconds);
+    least = seconds;
   }
   if (open) {
     const std::int64_t batch = batch_of_run(model, request, *open, findings.analysis).value_or(1);
@@ -228,12 +306,18 @@ std::vector<EstimateAdvice> advice_of(const Model& model, const EstimateRequest&
       advice.push_back(*larger);
   }
   std::erase_if(advice, [](const EstimateAdvice& each) { return each.gain < kLeastGain; });
-  for (EstimateAdvice& each : advice)
-    each.change = each.traffic     ? base::field("traffic", to_string(*each.traffic))
-                  : each.precision ? base::field("precision", to_string(*each.precision))
-                                   : base::field("batch", *each.batch);
   std::ranges::stable_sort(advice, std::ranges::greater(), &EstimateAdvice::gain);
+  // Nothing else helps as long as launches are the limit: the rest is about the time with them.
+  std::stable_partition(advice.begin(), advice.end(), [](const auto& each) { return each.kind == AdviceKind::Launch; });
   return advice;
+}
+
+std::string change_of(const EstimateAdvice& advice, const DeviceSpec& device) {
+  if (advice.traffic) return base::field("traffic", to_string(*advice.traffic));
+  if (advice.precision) return base::field("precision", to_string(*advice.precision));
+  if (advice.batch) return base::field("batch", *advice.batch);
+  if (advice.devices) return base::field("tensor_parallel", *advice.devices);
+  return device.vendor == "AMD" ? "capture a HIP graph" : "capture a CUDA graph";
 }
 
 // Energy by the device's constants; empty if it has none for this precision.
@@ -272,7 +356,7 @@ std::optional<QuantisedForm> take_quantised_form(const Model& model, EstimateReq
   if (!request.precision || !predicts(request) || !engine_of(request).rewritten) return std::nullopt;
   EstimateRequest in_types_of_file = request;
   in_types_of_file.precision = std::nullopt;
-  const Analysis analysis = analysis_of(model, in_types_of_file);
+  const Analysis analysis = sized(model, in_types_of_file).analysis;
   // The first row that is not plain float32.
   const auto row = std::find_if(analysis.nodes.begin(), analysis.nodes.end(), [](const NodeReport& each) {
     const bool is_conversion = each.facts.kind == OpKind::Quantize || each.facts.kind == OpKind::Dequantize;
@@ -293,8 +377,8 @@ std::optional<QuantisedForm> take_quantised_form(const Model& model, EstimateReq
 
 }  // namespace
 
-EstimateRequest with_fused_traffic(EstimateRequest request) {
-  request.traffic = TrafficModel::Fused;
+EstimateRequest with_traffic(EstimateRequest request, TrafficModel model) {
+  request.traffic = model;
   return request;
 }
 
@@ -313,8 +397,14 @@ void add_fit_and_advice(const Model& model, const Model& file_model, const Estim
                         Findings& findings) {
   const std::optional<OpenBatch> open = open_batch(model, request, findings.analysis);
   findings.estimate.fit = fit_of(model, file_model, request, open, findings);
-  if (request.advice && !request.training && !request.parallel)
-    findings.estimate.advice = advice_of(model, request, open, findings);
+  // No change here gives a table more rows.
+  if (!request.advice || !findings.estimate.exceeded_table.empty()) return;
+  std::vector<EstimateAdvice>& advice = findings.estimate.advice;
+  if (findings.estimate.fit->fits == false)
+    advice = fitting(model, request, open, findings);
+  else if (!request.training && !request.parallel)
+    advice = faster(model, request, open, findings);
+  for (EstimateAdvice& each : advice) each.change = change_of(each, *request.device);
 }
 
 Model model_in_phase(const Model& file_model, const PhaseOptions& phase) {
@@ -391,12 +481,13 @@ class VariantsOf {
     const Step step = step_of(shares_, *model_, current_, start_, training_ ? step_ : start_.analysis);
     const RooflineTotals& time = step.time;
     const MemoryNeed& held = step.on_group ? step.on_group->largest_need() : need_;
-    row.total_bytes = held.total();
+    row.total_bytes = Count(held.total()).at_least(held.at_least);
     if (row.parallel) {
       row.weight_bytes = held.weights;
       row.cache_bytes = held.cache;
     }
     row.fits = held.fits(row.device_bytes);
+    if (!exceeded_table(position_tables(*model_, start_.analysis)).empty()) row.fits = false;
     row.is_part = time.at_least;
     if (current_.phase && row.device_bytes) {
       const Open& open = open_sizes();
@@ -414,6 +505,7 @@ class VariantsOf {
     if (time.seconds <= 0) return;
     row.seconds = time.seconds;
     row.floor_seconds = time.floor_seconds;
+    row.launched_seconds = time.eager_seconds;
     row.bound = time.bound();
     row.items_per_second = items_ / time.seconds;
     if (row.parallel) row.device_items_per_second = *row.items_per_second / devices;
@@ -432,7 +524,8 @@ class VariantsOf {
 
   Key key_of(bool with_traffic) const {
     const ParallelOptions group = current_.parallel.value_or(ParallelOptions{});
-    return {with_traffic ? static_cast<std::int64_t>(current_.traffic) : 0, group.tensor, group.pipeline, group.expert};
+    return {with_traffic ? static_cast<std::int64_t>(traffic_model_of(current_)) : 0, group.tensor, group.pipeline,
+            group.expert};
   }
 
   // The value of a key, made once.
@@ -486,7 +579,7 @@ class VariantsOf {
   }
 
   const Model& file_model_;
-  const std::optional<Precision>& precision_;  // as requested; a quantised form states that of its file in `current_`
+  const std::optional<Precision> precision_;  // that holds; a quantised form states that of its file in `current_`
   std::vector<Diagnostic>& warnings_;
   EstimateRequest current_;  // of the row that is filled
   std::optional<QuantisedForm> narrow_;
@@ -505,7 +598,7 @@ class VariantsOf {
 }  // namespace
 
 std::vector<EstimateVariant> variants_of(const Model& model, const Model& file_model, const EstimateRequest& request,
-                                         std::vector<Diagnostic>& warnings) {
+                                         Analysis& analysis) {
   std::vector<EstimateVariant> rows;
   if (request.other_devices.empty() && request.other_precisions.empty() && request.other_traffic.empty() &&
       request.other_parallel.empty() && request.prompt == 0)
@@ -517,12 +610,26 @@ std::vector<EstimateVariant> variants_of(const Model& model, const Model& file_m
   const Precisions precisions =
       or_else(Precisions(request.other_precisions.begin(), request.other_precisions.end()), request.precision);
   const Groups groups = or_else(Groups(request.other_parallel.begin(), request.other_parallel.end()), request.parallel);
-  const std::vector<TrafficModel> traffics = or_else(request.other_traffic, request.traffic);
-  for (const std::optional<Precision>& precision : precisions) {
-    VariantsOf variants(file_model, model, request, precision, warnings);
+  std::vector<TrafficModel> traffics = or_else(request.other_traffic, traffic_model_of(request));
+  // What precisions are worth depends on what an engine fuses. One that is named, training and a request have it fixed.
+  const bool is_open = request.other_traffic.empty() && !request.traffic && !predicts(request) && !request.training;
+  if (is_open && !request.other_precisions.empty()) traffics = {TrafficModel::Unfused, TrafficModel::Fused};
+  const auto precision_on = [&](const DeviceSpec& device, const std::optional<Precision>& asked) {
+    if (asked) return asked;
+    EstimateRequest at = request;
+    at.device = device;
+    return precision_of_run(at, analysis);
+  };
+  for (const std::optional<Precision>& asked : precisions) {
+    std::map<std::optional<Precision>, VariantsOf> variants;  // an engine's products may differ from device to device
     for (const TrafficModel moved : traffics)
-      for (const DeviceSpec& device : devices)
-        for (const std::optional<ParallelOptions>& group : groups) rows.push_back(variants.row(moved, device, group));
+      for (const DeviceSpec& device : devices) {
+        const std::optional<Precision> precision = precision_on(device, asked);
+        VariantsOf& of_precision =
+            variants.try_emplace(precision, file_model, model, request, precision, analysis.diagnostics).first->second;
+        for (const std::optional<ParallelOptions>& group : groups)
+          rows.push_back(of_precision.row(moved, device, group));
+      }
   }
   // A table of refusals alone is an error.
   const auto is_refused = [](const EstimateVariant& row) { return !row.refused.empty(); };

@@ -1,13 +1,15 @@
 // Matches nodes by progressively weaker keys; each key pairs the nodes that are still unmatched, in order. Kernels are
-// matched through their nodes.
+// matched through their nodes. Blocks grow from reliable pairs along kernels and data flow.
 #include "pagoda/estimate/compare.h"
 
 #include <algorithm>
 #include <array>
 #include <deque>
 #include <map>
+#include <numeric>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 
 namespace pagoda::estimate {
 
@@ -109,6 +111,171 @@ std::vector<RowPair> pair_groups(const EstimateDocument& before, const EstimateD
   return pairs;
 }
 
+// Whether the first results are of one type; those of a node without a rule have none that could differ.
+bool agree(const EstimateNode& before, const EstimateNode& after) {
+  if (before.outputs.empty() || after.outputs.empty()) return before.outputs.empty() == after.outputs.empty();
+  const TensorType &x = before.outputs[0].type, &y = after.outputs[0].type;
+  return !x.shape || !y.shape || x == y;
+}
+
+// Whether a pair shows that two nodes do the same. Exporters number nodes ("Conv_12"), so that a name alone, without a
+// module path, also needs equal work, weights or results. An operator alone shows nothing.
+bool is_reliable(const EstimateNode& before, const EstimateNode& after, Match match) {
+  const auto are_equal = [](const documents::Count& a, const documents::Count& b) {
+    return a && b && *a == *b && *a != 0;
+  };
+  if (match == Match::None || match == Match::Operator) return false;
+  const bool has_path = before.scope.view().size() > before.body.view().size();
+  return match == Match::Structure || has_path || are_equal(before.counts.macs, after.counts.macs) ||
+         are_equal(before.counts.params, after.counts.params) || agree(before, after);
+}
+
+// Sets of nodes of both models: nodes of `before` first, then those of `after`.
+class Sets {
+ public:
+  Sets(const EstimateDocument& before, const EstimateDocument& after)
+      : sides_{&before, &after}, parent_(before.nodes.size() + after.nodes.size()), parts_(parent_.size()) {
+    std::iota(parent_.begin(), parent_.end(), std::size_t{0});
+    for (std::size_t at = 0; at < parent_.size(); ++at)
+      parts_[at][at < before.nodes.size() ? 0 : 1] = {.nodes = 1, .macs = node(at).counts.macs.value_or(0)};
+  }
+
+  std::size_t place(bool is_after, std::size_t row) const { return (is_after ? sides_[0]->nodes.size() : 0) + row; }
+  std::size_t find(std::size_t at) const {
+    for (; parent_[at] != at; at = parent_[at]) parent_[at] = parent_[parent_[at]];
+    return at;
+  }
+  bool is_matched(std::size_t at) const {
+    const auto& part = parts_[find(at)];
+    return part[0].nodes > 0 && part[1].nodes > 0;
+  }
+  void join(std::size_t a, std::size_t b, Match match = Match::None) {
+    a = find(a), b = find(b);
+    matches_[std::min(a, b)] = std::min({match, match_of(a), match_of(b)});
+    if (a == b) return;
+    parent_[std::max(a, b)] = std::min(a, b);
+    for (std::size_t side = 0; side < 2; ++side) {
+      Part &to = parts_[std::min(a, b)][side], &from = parts_[std::max(a, b)][side];
+      to = {.nodes = to.nodes + from.nodes, .macs = to.macs + from.macs};
+    }
+  }
+
+  void join_kernels(bool is_after) {
+    const EstimateDocument& estimate = *sides_[is_after ? 1 : 0];
+    std::unordered_map<std::int32_t, std::size_t> first;
+    for (std::size_t row = 0; row < estimate.nodes.size(); ++row)
+      if (const std::int32_t group = estimate.nodes[row].group; group >= 0)
+        join(first.try_emplace(group, place(is_after, row)).first->second, place(is_after, row));
+  }
+
+  // Unmatched nodes join the set into which all their results flow. A set takes no contraction that would give this
+  // side more MACs than the other: the chain before the last layers of unrelated models ends there.
+  void join_flow(bool is_after) {
+    const std::vector<EstimateNode>& nodes = sides_[is_after ? 1 : 0]->nodes;
+    std::unordered_map<std::string, std::vector<std::size_t>> readers;
+    const auto key = [](const EstimateNode& node, const Name& value) { return node.body + "\n" + value; };
+    for (std::size_t row = 0; row < nodes.size(); ++row)
+      for (const Name& input : nodes[row].inputs)
+        if (!input.empty()) readers[key(nodes[row], input)].push_back(place(is_after, row));
+    for (std::size_t row = nodes.size(); row-- > 0;) {
+      const std::size_t at = find(place(is_after, row));
+      if (is_matched(at)) continue;
+      std::optional<std::size_t> set;
+      bool is_one = true;
+      for (const OutputInfo& output : nodes[row].outputs) {
+        const auto found = readers.find(key(nodes[row], output.name));
+        if (found == readers.end()) continue;
+        for (const std::size_t reader : found->second)
+          if (const std::size_t other = find(reader); other != at) {
+            is_one = is_one && other == set.value_or(other);
+            set = other;
+          }
+      }
+      if (!set || !is_one || !is_matched(*set)) continue;
+      const auto& [before, after] = parts_[*set];
+      const Part &own = is_after ? after : before, &counterpart = is_after ? before : after;
+      const Part& more = parts_[at][is_after ? 1 : 0];
+      if (more.macs == 0 || own.macs + more.macs <= counterpart.macs) join(at, *set);
+    }
+  }
+
+  // The least share of the FLOPs of a model (of the nodes if it has none) that lies in matched sets.
+  double matched_share() const {
+    double least = 1;
+    for (std::size_t side = 0; side < 2; ++side) {
+      double matched[2] = {0, 0}, all[2] = {0, 0};
+      for (std::size_t at = 0; at < parent_.size(); ++at) {
+        const bool is_here = (at < sides_[0]->nodes.size()) == (side == 0);
+        if (!is_here || !takes_part(node(at))) continue;
+        const double weights[] = {static_cast<double>(node(at).counts.flops.value_or(0)), 1};
+        for (std::size_t by = 0; by < 2; ++by) {
+          all[by] += weights[by];
+          if (is_matched(at)) matched[by] += weights[by];
+        }
+      }
+      const std::size_t by = all[0] > 0 ? 0 : 1;
+      if (all[by] > 0) least = std::min(least, matched[by] / all[by]);
+    }
+    return least;
+  }
+
+  std::vector<Block> blocks() const {
+    std::vector<Block> list;
+    std::unordered_map<std::size_t, std::size_t> of_set;
+    const auto add = [&](std::size_t begin, std::size_t end, std::vector<std::int32_t> Block::*side) {
+      for (std::size_t at = begin; at < end; ++at) {
+        if (!takes_part(node(at))) continue;
+        const auto [found, is_new] = of_set.try_emplace(find(at), list.size());
+        if (is_new) list.push_back({.before = {}, .after = {}, .match = match_of(find(at))});
+        (list[found->second].*side).push_back(static_cast<std::int32_t>(at - begin));
+      }
+    };
+    const std::size_t middle = sides_[0]->nodes.size();
+    add(middle, parent_.size(), &Block::after);
+    add(0, middle, &Block::before);
+    for (Block& block : list)
+      if (block.before.empty() || block.after.empty()) block.match = Match::None;
+    return list;
+  }
+
+ private:
+  struct Part {
+    std::int64_t nodes = 0;
+    Int macs = 0;
+  };
+
+  const EstimateNode& node(std::size_t at) const {
+    const std::size_t middle = sides_[0]->nodes.size();
+    return at < middle ? sides_[0]->nodes[at] : sides_[1]->nodes[at - middle];
+  }
+  Match match_of(std::size_t set) const {
+    const auto found = matches_.find(set);
+    return found == matches_.end() ? Match::None : found->second;
+  }
+
+  std::array<const EstimateDocument*, 2> sides_;
+  mutable std::vector<std::size_t> parent_;  // find() shortens its paths
+  std::vector<std::array<Part, 2>> parts_;   // of each set, by side
+  std::unordered_map<std::size_t, Match> matches_;
+};
+
+// The nodes of `after` that run, and the views of `before` that give the same result: an optimiser replaces a chain
+// that ends in a view by one node.
+void join_views(const EstimateDocument& before, const EstimateDocument& after, const std::vector<RowPair>& pairs,
+                Sets& sets) {
+  std::unordered_map<std::string, std::size_t> views;
+  for (std::size_t row = 0; row < before.nodes.size(); ++row)
+    if (!takes_part(before.nodes[row])) views.try_emplace(output_key(before.nodes[row]), row);
+  for (const RowPair& pair : pairs) {
+    if (pair.before >= 0 || pair.after < 0) continue;
+    const auto row = static_cast<std::size_t>(pair.after);
+    const auto found = views.find(output_key(after.nodes[row]));
+    if (found != views.end() && !found->first.empty() &&
+        is_reliable(before.nodes[found->second], after.nodes[row], Match::Output))
+      sets.join(sets.place(false, found->second), sets.place(true, row), Match::Output);
+  }
+}
+
 // The `pairs` in order of `after`, without rows that take no part, then the unmatched rows of `before`.
 template <typename InBefore, typename InAfter>
 std::vector<RowPair> listed(const std::vector<RowPair>& pairs, std::size_t before_rows, InBefore is_in_before,
@@ -125,21 +292,49 @@ std::vector<RowPair> listed(const std::vector<RowPair>& pairs, std::size_t befor
   return list;
 }
 
+std::vector<RowPair> listed_nodes(const EstimateDocument& before, const EstimateDocument& after,
+                                  const std::vector<RowPair>& pairs) {
+  return listed(
+      pairs, before.nodes.size(), [&](std::size_t i) { return takes_part(before.nodes[i]); },
+      [&](std::size_t i) { return takes_part(after.nodes[i]); });
+}
+
 }  // namespace
 
 std::string_view to_string(Match match) { return kMatches[static_cast<std::size_t>(match)]; }
 
 Comparison compare(const EstimateDocument& before, const EstimateDocument& after) {
   Comparison result;
-  result.nodes = listed(
-      pair_nodes(before.nodes, after.nodes), before.nodes.size(),
-      [&](std::size_t i) { return takes_part(before.nodes[i]); },
-      [&](std::size_t i) { return takes_part(after.nodes[i]); });
+  std::vector<RowPair> pairs = pair_nodes(before.nodes, after.nodes);
+  const bool has_kernels = before.traffic && after.traffic;
+  const auto match = [&] {
+    Sets sets(before, after);
+    if (has_kernels)
+      for (const bool is_after : {false, true}) sets.join_kernels(is_after);
+    for (std::size_t row = 0; row < pairs.size(); ++row) {
+      const auto old = static_cast<std::size_t>(pairs[row].before);
+      if (pairs[row].before >= 0 && is_reliable(before.nodes[old], after.nodes[row], pairs[row].match))
+        sets.join(sets.place(false, old), sets.place(true, row), pairs[row].match);
+    }
+    return sets;
+  };
+  Sets sets = match();
+  constexpr double kRelated = 0.5;
+  const std::vector<RowPair> all = listed_nodes(before, after, pairs);
+  join_views(before, after, all, sets);
+  for (const bool is_after : {false, true}) sets.join_flow(is_after);
+  result.is_related = sets.matched_share() >= kRelated;
+  if (!result.is_related) {
+    pairs.assign(pairs.size(), {});
+    sets = match();
+  }
+  result.blocks = sets.blocks();
+  result.nodes = listed_nodes(before, after, pairs);
   for (const RowPair& pair : result.nodes)
     ++(pair.before < 0 ? result.added : pair.after < 0 ? result.removed : result.matched);
-  if (before.traffic && after.traffic) {
-    const auto all = [](std::size_t) { return true; };
-    result.groups = listed(pair_groups(before, after, result.nodes), before.traffic->groups.size(), all, all);
+  if (has_kernels) {
+    const auto any = [](std::size_t) { return true; };
+    result.groups = listed(pair_groups(before, after, result.nodes), before.traffic->groups.size(), any, any);
   }
   return result;
 }

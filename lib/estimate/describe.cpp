@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <set>
 
 #include "pagoda/base/error.h"
 #include "pagoda/core/call_names.h"
+#include "pagoda/estimate/measured_runs.h"
 
 namespace pagoda::estimate {
 namespace {
@@ -21,14 +24,17 @@ Count known(const Formula& formula) {
   }
 }
 
-Count maybe(const std::optional<Dim>& dim) { return dim ? count(*dim) : Count(); }
+Count maybe(const std::optional<Dim>& dim, const Counter& count) { return dim ? count(*dim) : Count(); }
 
 // The published estimator does not separate reads from writes, and does not report what it could not model.
 void set_published(EstimateCounts& counts, const PagodaCounts& published, const PagodaCount& count) {
   const bool failed = !published.failure.empty();
-  counts.flops = failed ? Count() : count.flops;
-  counts.param_bytes = failed ? Count() : count.param_bytes;
-  counts.bytes = failed ? Count() : count.memory_bytes;
+  const auto set = [&](Count& value, const Count& to) {
+    value = (failed ? Count() : to).at_least(value.is_at_least());
+  };
+  set(counts.flops, count.flops);
+  set(counts.param_bytes, count.param_bytes);
+  set(counts.bytes, count.memory_bytes);
   counts.bytes_read = counts.bytes_written = std::nullopt;
 }
 
@@ -46,7 +52,7 @@ std::string sum_formula(const Dim& a, const Dim& b) {
 // Counts of some work; if it is not modelled, only the weights are known. Adds numbers rather than formulas, since sums
 // of formulas are limited in their number of terms.
 EstimateCounts counts_of(const OpCost& cost, const Dim& params, const Dim& param_bytes, Convention convention,
-                         bool is_modelled = true) {
+                         const Counter& count, bool is_modelled = true) {
   EstimateCounts counts;
   counts.params = count(params);
   counts.param_bytes = count(param_bytes);
@@ -57,15 +63,18 @@ EstimateCounts counts_of(const OpCost& cost, const Dim& params, const Dim& param
   counts.comparisons = count(cost.comparisons);
   counts.bytes_read = count(cost.bytes_read);
   counts.bytes_written = count(cost.bytes_written);
-  if (counts.bytes_read && counts.bytes_written)
-    counts.bytes = known([&] { return *(Dim(*counts.bytes_read) + Dim(*counts.bytes_written)).value(); });
+  counts.bytes = counts.bytes_read + counts.bytes_written;
   if (counts.macs && counts.arith && counts.special && counts.comparisons) {
-    OpCost numbers;
+    OpCost numbers, bounds;  // bounds: 1 for each kind of work that is a lower bound
     numbers.macs = *counts.macs;
     numbers.arith = *counts.arith;
     numbers.special = *counts.special;
     numbers.comparisons = *counts.comparisons;
-    counts.flops = known([&] { return *flops(numbers, convention).value(); });
+    bounds.macs = Int{counts.macs.is_at_least()};
+    bounds.arith = Int{counts.arith.is_at_least()};
+    bounds.special = Int{counts.special.is_at_least()};
+    counts.flops =
+        known([&] { return *flops(numbers, convention).value(); }).at_least(flops(bounds, convention) != Dim(0));
   }
   return counts;
 }
@@ -103,12 +112,13 @@ struct OfRows {
   const EstimateRequest& request;
   const Findings& findings;
   CallNames names;
+  Counter count;
   Name default_domain = kDefaultDomain;
 };
 
 // Moves the report's outputs into the row.
 EstimateNode node_part(const OfRows& of, NodeReport& report, std::size_t index) {
-  const auto& [model, request, findings, names, default_domain] = of;
+  const auto& [model, request, findings, names, count, default_domain] = of;
   const Graph& graph = model.graph(report.graph);
   const Node& node = graph.nodes[static_cast<std::size_t>(report.node)];
   EstimateNode row;
@@ -126,7 +136,7 @@ EstimateNode node_part(const OfRows& of, NodeReport& report, std::size_t index) 
   if (std::size_t output = 0; !model.functions.empty())
     for (const ValueId value : node.outputs)
       if (value != kAbsent && output < row.outputs.size()) row.outputs[output++].name = names.of(index, value);
-  row.counts = counts_of(report.cost, report.params, report.param_bytes, request.count, !is_unmodelled(report));
+  row.counts = counts_of(report.cost, report.params, report.param_bytes, request.count, count, !is_unmodelled(report));
   if (const auto& published = findings.published)
     set_published(row.counts, *published, published->of(report.graph, report.node));
   row.precision = report.cost.precision;
@@ -162,7 +172,8 @@ std::vector<EstimateType> type_parts(const EstimateDocument& estimate, const Est
     }
     if (const RowBound* bound = estimate.bound_of(node)) row.seconds = row.seconds.value_or(0) + bound->seconds;
     for (const auto& [name, member] : kEstimateCounts)
-      if (const Count& value = node.counts.*member) row.counts.*member = (row.counts.*member).value_or(0) + *value;
+      if (const Count& value = node.counts.*member)
+        row.counts.*member = row.counts.*member ? row.counts.*member + value : value;
   }
   std::vector<EstimateType> types;
   for (auto& [key, sum] : sums) {
@@ -175,7 +186,8 @@ std::vector<EstimateType> type_parts(const EstimateDocument& estimate, const Est
   return types;
 }
 
-EstimateGroup group_part(const TrafficGroup& group, const Analysis& analysis, const EstimateRequest& request) {
+EstimateGroup group_part(const TrafficGroup& group, const Analysis& analysis, const EstimateRequest& request,
+                         const Counter& count) {
   Dim params, param_bytes;
   for (const std::int32_t row : group.rows) {
     params += analysis.nodes[static_cast<std::size_t>(row)].params;
@@ -186,7 +198,7 @@ EstimateGroup group_part(const TrafficGroup& group, const Analysis& analysis, co
       .rule = group.rule,
       .nodes = {group.rows.begin(), group.rows.end()},
       .joined_by = group.joined_by,
-      .counts = counts_of(group.cost, params, param_bytes, request.count, is_modelled),
+      .counts = counts_of(group.cost, params, param_bytes, request.count, count, is_modelled),
       .saved_bytes = count(group.saved),
   };
   if (request.row_formulas && is_modelled) part.symbolic = formulas_of(group.cost, request.count);
@@ -194,14 +206,14 @@ EstimateGroup group_part(const TrafficGroup& group, const Analysis& analysis, co
 }
 
 EstimateTraffic traffic_part(const Analysis& analysis, Traffic& traffic, const EstimateRequest& request,
-                             const Count& bytes) {
+                             const Counter& count) {
   EstimateTraffic part{.model = traffic.model,
                        .bytes_read = count(traffic.bytes_read),
                        .bytes_written = count(traffic.bytes_written),
-                       .bytes = bytes,
+                       .bytes = count(traffic.bytes_read) + count(traffic.bytes_written),
                        .stayed = std::move(traffic.stayed)};
   part.groups.reserve(traffic.groups.size());
-  for (const TrafficGroup& group : traffic.groups) part.groups.push_back(group_part(group, analysis, request));
+  for (const TrafficGroup& group : traffic.groups) part.groups.push_back(group_part(group, analysis, request, count));
   return part;
 }
 
@@ -210,7 +222,7 @@ void add_rates(EstimatePhase& phase, const EstimateDocument& estimate) {
   phase.is_timed = estimate.roofline.has_value();
   if (!phase.tokens || *phase.tokens <= 0) return;
   const double tokens = static_cast<double>(*phase.tokens);
-  if (const Count& bytes = estimate.totals.counts.bytes) phase.bytes_per_token = static_cast<double>(*bytes) / tokens;
+  if (const Count bytes = estimate.moved().bytes) phase.bytes_per_token = static_cast<double>(*bytes) / tokens;
   if (!phase.is_timed || estimate.roofline->totals.seconds <= 0) return;
   phase.tokens_per_second = tokens / estimate.roofline->totals.seconds;
   if (phase.sequence_tokens)
@@ -220,7 +232,33 @@ void add_rates(EstimatePhase& phase, const EstimateDocument& estimate) {
       *phase.tokens_per_second / static_cast<double>(parallel ? parallel->devices.devices() : 1);
 }
 
-EstimateCounts work_part(const OpCost& cost, std::optional<Convention> convention = std::nullopt) {
+// Times and points of a sweep are made from the same formulas as the totals, or as the step of a training run: they are
+// lower bounds where those are.
+void mark_lower_bounds(EstimateDocument& estimate) {
+  const EstimateCounts& whole = estimate.training ? estimate.training->step : estimate.totals.counts;
+  const bool bounds_bytes = whole.bytes_read.is_at_least() || whole.bytes_written.is_at_least();
+  const bool bounds_time =
+      bounds_bytes || whole.macs.is_at_least() || whole.arith.is_at_least() || whole.special.is_at_least();
+  if (estimate.roofline) estimate.roofline->totals.at_least |= bounds_time;
+  if (estimate.training && estimate.training->time) estimate.training->time->at_least |= bounds_time;
+  for (EstimateVariant& variant : estimate.variants) variant.is_part |= bounds_time && variant.seconds;
+  if (!estimate.sweep) return;
+  const bool bounds_memory = estimate.training ? estimate.training->peak_bytes.is_at_least()
+                                               : estimate.totals.activation_peak_bytes.is_at_least();
+  for (EstimatePoint& point : estimate.sweep->points) {
+    for (const auto& [name, member] : kEstimateCounts) {
+      Count& value = point.counts.*member;
+      value = value.at_least((whole.*member).is_at_least() || (member == &EstimateCounts::bytes && bounds_bytes));
+    }
+    if (point.counts.flops.is_at_least() || point.counts.bytes.is_at_least()) point.intensity = std::nullopt;
+    point.activation_peak_bytes = point.activation_peak_bytes.at_least(bounds_memory);
+    point.memory_bytes = point.memory_bytes.at_least(bounds_memory);
+    if (point.time) point.time->at_least |= bounds_time;
+  }
+}
+
+EstimateCounts work_part(const OpCost& cost, const Counter& count,
+                         std::optional<Convention> convention = std::nullopt) {
   EstimateCounts counts;
   counts.macs = count(cost.macs);
   counts.arith = count(cost.arith);
@@ -251,7 +289,7 @@ EstimatePoint point_part(SweepPoint&& from) {
 
 }  // namespace
 
-EstimateTraining training_part(const Training& training, const EstimateRequest& request) {
+EstimateTraining training_part(const Training& training, const EstimateRequest& request, const Counter& count) {
   const Convention convention = request.count;
   const TrainingTotals& totals = training.totals;
   const TrainingMemory& memory = training.memory;
@@ -259,20 +297,20 @@ EstimateTraining training_part(const Training& training, const EstimateRequest& 
   part.optimizer = request.training->optimizer;
   part.recompute = request.training->recompute;
   part.trained_params = count(training.trained_elements);
-  part.forward = work_part(totals.forward, convention);
-  part.backward = work_part(totals.backward, convention);
-  part.dx = work_part(totals.dx, convention);
-  part.dw = work_part(totals.dw, convention);
-  part.recomputed = work_part(totals.recomputed, convention);
-  part.optimizer_work = work_part(totals.optimizer, convention);
-  part.step = work_part(totals.step, convention);
+  part.forward = work_part(totals.forward, count, convention);
+  part.backward = work_part(totals.backward, count, convention);
+  part.dx = work_part(totals.dx, count, convention);
+  part.dw = work_part(totals.dw, count, convention);
+  part.recomputed = work_part(totals.recomputed, count, convention);
+  part.optimizer_work = work_part(totals.optimizer, count, convention);
+  part.step = work_part(totals.step, count, convention);
   part.weight_bytes = count(memory.weight_bytes);
   part.master_weight_bytes = count(memory.master_weight_bytes);
   part.gradient_bytes = count(memory.gradient_bytes);
   part.optimizer_state_bytes = count(memory.optimizer_state_bytes);
   part.saved_activation_bytes = count(memory.saved_activation_bytes);
-  part.activation_peak_bytes = maybe(memory.activation_peak_bytes);
-  part.peak_bytes = maybe(memory.peak_bytes());
+  part.activation_peak_bytes = maybe(memory.activation_peak_bytes, count);
+  part.peak_bytes = maybe(memory.peak_bytes(), count);
   part.macs_formula = totals.step.macs.factored();
   part.bytes_formula = formulas_of(totals.step, convention).bytes;
   part.saved_activation_formula = memory.saved_activation_bytes.factored();
@@ -283,8 +321,8 @@ EstimateTraining training_part(const Training& training, const EstimateRequest& 
   for (const TrainingRow& row : training.rows) {
     EstimateTraining::Node& node = part.nodes.emplace_back();
     node.index = part.nodes.size() - 1;
-    node.dx = work_part(row.dx);
-    node.dw = work_part(row.dw);
+    node.dx = work_part(row.dx, count);
+    node.dw = work_part(row.dw, count);
     node.gradient_bytes = count(row.gradient_bytes);
     node.parameter_gradient_bytes = count(row.parameter_gradient_bytes);
     node.saved_bytes = count(row.saved_bytes());
@@ -295,6 +333,31 @@ EstimateTraining training_part(const Training& training, const EstimateRequest& 
   }
   return part;
 }
+
+namespace {
+
+// Sizes with close to the best rate; the smallest of them from which on all are.
+std::optional<EstimateBest> best_of(const EstimateSweep& sweep) {
+  constexpr double kNearBest = 0.97;
+  if (sweep.dims.size() != 1) return std::nullopt;
+  std::map<std::int64_t, double> rates;  // by size
+  std::set<Int> items;
+  for (const EstimatePoint& point : sweep.points) {
+    if (!point.items || !point.time || launched_seconds(*point.time) <= 0) continue;
+    if (sweep.device_bytes && point.memory_bytes && *point.memory_bytes > *sweep.device_bytes) continue;
+    rates[point.sizes[0]] = static_cast<double>(*point.items) / launched_seconds(*point.time);
+    items.insert(*point.items);
+  }
+  if (items.size() < 2) return std::nullopt;
+  const double best = std::ranges::max_element(rates, {}, [](const auto& each) { return each.second; })->second;
+  auto from = rates.end();
+  while (from != rates.begin() && std::prev(from)->second >= kNearBest * best) --from;
+  // Rates that fall again: the best size itself.
+  if (from == rates.end()) from = std::ranges::max_element(rates, {}, [](const auto& each) { return each.second; });
+  return EstimateBest{from->first, from->second / best};
+}
+
+}  // namespace
 
 EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols,
                          const std::vector<std::optional<EstimatePrediction>>& predictions) {
@@ -329,17 +392,19 @@ void describe(const Model& model, const EstimateRequest& request, Findings& find
   estimate.count = request.count;
   estimate.precision = request.precision;
 
-  OpCost cost = totals.cost;
-  if (findings.traffic) {
-    cost.bytes_read = findings.traffic->bytes_read;
-    cost.bytes_written = findings.traffic->bytes_written;
-  }
+  const Counter count(analysis, estimate.sweep ? estimate.sweep->symbols : std::vector<std::string>());
+  const OpCost& cost = totals.cost;
   EstimateTotals& sums = estimate.totals;
-  sums.counts = counts_of(cost, totals.params, totals.param_bytes, request.count);
-  if (const auto& published = findings.published) set_published(sums.counts, *published, published->total);
+  sums.counts = counts_of(cost, totals.params, totals.param_bytes, request.count, count);
+  sums.weight_bytes = count(totals.weight_bytes);
+  if (const auto& published = findings.published) {
+    set_published(sums.counts, *published, published->total);
+    sums.weight_bytes = sums.counts.param_bytes;
+  }
   // A ratio of two lower bounds is not a bound.
   if (!analysis.partial || is_published(request.count)) sums.intensity = sums.counts.intensity();
-  sums.activation_peak_bytes = maybe(totals.activation_peak_bytes);
+  if (const auto& formula = totals.activation_peak_bytes)
+    sums.activation_peak_bytes = sums.activation_peak_bytes.at_least(count(*formula).is_at_least());
   sums.unmodelled_nodes = totals.unmodelled_nodes;
   sums.unmodelled_ops = totals.unmodelled_ops;
   sums.partial = analysis.partial;
@@ -358,10 +423,18 @@ void describe(const Model& model, const EstimateRequest& request, Findings& find
       std::any_of(std::begin(sums_shown), std::end(sums_shown), is_free))
     estimate.symbolic = {.totals = formulas_of(cost, request.count),
                          .activation_peak_bytes = peak ? peak->factored() : std::string()};
-  if (findings.traffic) estimate.traffic = traffic_part(analysis, *findings.traffic, request, sums.counts.bytes);
+  if (findings.traffic) {
+    estimate.traffic = traffic_part(analysis, *findings.traffic, request, count);
+    if (estimate.symbolic)
+      estimate.traffic->bytes_formula = sum_formula(findings.traffic->bytes_read, findings.traffic->bytes_written);
+  }
   if (estimate.roofline && findings.group) estimate.roofline->parallel = parallel_part(model, request, *findings.group);
   if (estimate.phase) add_rates(*estimate.phase, estimate);
-  if (estimate.sweep && request.device) estimate.sweep->device_bytes = request.device->memory_bytes();
+  if (estimate.sweep && request.device) {
+    estimate.sweep->device_bytes = request.device->memory_bytes();
+    estimate.sweep->best = best_of(*estimate.sweep);
+  }
+  mark_lower_bounds(estimate);
 
   if (request.device)
     if (std::string note = add_energy(*request.device, estimate); !note.empty())
@@ -374,7 +447,11 @@ void describe(const Model& model, const EstimateRequest& request, Findings& find
   std::vector<TensorType>().swap(analysis.types);
   std::vector<base::Boxed<TensorValue>>().swap(analysis.values);
   estimate.nodes.reserve(analysis.nodes.size());
-  const OfRows of{.model = model, .request = request, .findings = findings, .names = CallNames(model, analysis.nodes)};
+  const OfRows of{.model = model,
+                  .request = request,
+                  .findings = findings,
+                  .names = CallNames(model, analysis.nodes),
+                  .count = count};
   for (NodeReport& report : analysis.nodes) estimate.nodes.push_back(node_part(of, report, estimate.nodes.size()));
   if (request.by_type) estimate.types = type_parts(estimate, request, analysis);
   estimate.symbols = std::move(analysis.symbols);

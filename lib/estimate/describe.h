@@ -1,6 +1,7 @@
 // Assembles the computed results into an estimate document.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,19 @@
 namespace pagoda::estimate {
 
 using namespace documents;
+
+// Numbers of formulas, with free dims at 1. Those that depend on a size that the data decide, other than those of
+// `swept`, are lower bounds.
+class Counter {
+ public:
+  explicit Counter(const Analysis& analysis, const std::vector<std::string>& swept = {}) : symbols_(analysis.symbols) {
+    std::erase_if(symbols_, [&](const Symbol& symbol) { return std::ranges::find(swept, symbol.name) != swept.end(); });
+  }
+  Count operator()(const Dim& dim) const { return count(dim).at_least(depends_on_data(dim, symbols_)); }
+
+ private:
+  std::vector<Symbol> symbols_;
+};
 
 // A run on several devices.
 struct GroupRun {
@@ -29,18 +43,23 @@ struct GroupRun {
 
 struct Findings {
   Analysis analysis;
-  EstimateDocument estimate = {};                        // the parts that describe() does not make
-  std::optional<PagodaCounts> published = std::nullopt;  // for Convention::Pagoda: replaces flops, param_bytes, bytes
-  std::optional<Traffic> traffic = std::nullopt;         // replaces the bytes in the totals; empty: unfused
-  std::optional<GroupRun> group = std::nullopt;          // set for several devices: the roofline is then the group's
+  EstimateDocument estimate = {};                          // the parts that describe() does not make
+  std::optional<PagodaCounts> published = std::nullopt;    // for Convention::Pagoda: replaces flops, param_bytes, bytes
+  std::optional<Traffic> traffic = std::nullopt;           // empty: unfused
+  std::optional<RooflineTotals> fused = {}, unfused = {};  // on the device, whatever `traffic` is
+  std::optional<GroupRun> group = std::nullopt;            // set for several devices: the roofline is then the group's
   std::optional<Training> training = std::nullopt;
 };
 
 // Completes the estimate of the findings, and consumes the rest: large parts are moved, not copied.
 void describe(const Model& model, const EstimateRequest& request, Findings& findings);
-EstimateTraining training_part(const Training& training, const EstimateRequest& request);
+EstimateTraining training_part(const Training& training, const EstimateRequest& request, const Counter& count);
 EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols,
                          const std::vector<std::optional<EstimatePrediction>>& predictions);
+
+// The peak of activations; as a number also where its formula is too complex. Warns of tensors that it leaves out, where
+// it is a lower bound.
+Count activation_peak(const Model& model, Analysis& analysis);
 
 // The analysis at the requested sizes, and the sizes of the request's phase.
 struct Sized {
@@ -48,10 +67,12 @@ struct Sized {
   std::optional<PhaseSizes> phase;
 };
 Sized sized(const Model& model, const EstimateRequest& request);
+// The same in the precision that holds, which it sets.
+Sized sized_as_run(const Model& model, EstimateRequest& request);
 
 // The items of a run: new tokens in a phase, else the batch size, if it is set.
 Count items_of(const EstimateRequest& request, const Sized& sized);
-// The requested traffic; empty: unfused.
+// The traffic that holds (traffic_model_of); empty: unfused.
 std::optional<Traffic> traffic_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
 // Size of the last-level cache, shared by the whole device. Throws Error if it is not known.
 std::int64_t cache_bytes(const DeviceSpec& device);
@@ -73,7 +94,14 @@ std::optional<EstimatePrediction> prediction_of(const Model& model, const Estima
 bool engine_runs(const EstimateRequest& request, Precision precision);
 // Why the engine does not predict the request's precisions or training; empty if it does.
 std::string engine_refusal(const EstimateRequest& request);
-EstimateRequest with_fused_traffic(EstimateRequest request);
+// The precision that holds where the request names none: that of the products of the measured run, else of the engine,
+// if the file multiplies plain float32; else empty. `analysis`: in the types of the file.
+std::optional<Precision> precision_of_run(const EstimateRequest& request, const Analysis& analysis);
+// The format of most products of a measured run, by its counters; empty: not known, or plain float32.
+std::optional<Precision> products_of(const Measured& measured);
+EstimateRequest with_traffic(EstimateRequest request, TrafficModel model);
+// The time of a run whose kernels are launched one by one.
+inline double launched_seconds(const RooflineTotals& time) { return time.eager_seconds.value_or(time.seconds); }
 // The lower bound on the time of a run on the request's device.
 RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
 // One device's part of a step and what it moves: the same on every kind of device, unless traffic stays in a cache.
@@ -97,22 +125,34 @@ EstimateParallel parallel_part(const Model& model, const EstimateRequest& reques
 // Sets whether the model fits the request's device and, if requested, which changes would lower the time bound.
 void add_fit_and_advice(const Model& model, const Model& file_model, const EstimateRequest& request,
                         Findings& findings);
-// Time bounds and predictions of the request's other devices, precisions and traffic; adds new warnings to `warnings`.
+// Time bounds and predictions of the request's other devices, precisions and traffic; adds new warnings to `analysis`,
+// that of the request.
 std::vector<EstimateVariant> variants_of(const Model& model, const Model& file_model, const EstimateRequest& request,
-                                         std::vector<Diagnostic>& warnings);
+                                         Analysis& analysis);
 // The model in a different phase, with its branch taken.
 Model model_in_phase(const Model& file_model, const PhaseOptions& phase);
 // Adds the energy of the run, and of each point of a sweep, if the device has energy constants. Returns a note on
 // missing constants; empty if none is missing, or the device has none at all.
 std::string add_energy(const DeviceSpec& device, EstimateDocument& estimate);
-// Adds the runs measured at the sizes of the estimate or its sweep. Returns a warning or nothing. Throws Error if the
-// file has no such run.
-std::string add_measured(const Measured& measured, EstimateDocument& estimate);
 
 // Names of the batch dim in model files; the first one found is used.
 inline constexpr const char* kBatchNames[] = {"batch", "batch_size", "N", "n"};
 
+// Free dims without which the size of a run is not known, as the file names them: all but those of `swept`, the batch,
+// which is 1 unless it is set, and those that an operator equates with others.
+std::vector<std::string> unset_dims(const Model& model, const Analysis& analysis,
+                                    const std::vector<std::string>& swept);
+
 // The first size that, with free dims at 1, is negative or divides by 0; worded as the public function words it.
 std::string impossible_size(const Analysis& analysis, const std::vector<std::string>& swept_symbols);
+// Why formulas do not hold with free dims at 1, other than those of `swept_symbols`, and the dims to set; empty if they
+// do. `phase`: the sizes that the request's phase sets in `analysis`.
+struct Broken {
+  std::string why = {}, remedy = {};
+};
+Broken broken_at_one(const Model& model, const EstimateRequest& request, const std::optional<PhaseSizes>& phase,
+                          const Analysis& analysis, const std::vector<std::string>& swept_symbols);
+// Clears all counts that formulas give, for an estimate at sizes at which they do not hold.
+void forget_counts(EstimateDocument& estimate);
 
 }  // namespace pagoda::estimate

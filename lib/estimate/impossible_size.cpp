@@ -1,10 +1,11 @@
-// Finds sizes that are impossible as numbers.
+// Finds sizes that are missing, and those that are impossible as numbers.
 #include <algorithm>
 
 #include "describe.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/text.h"
+#include "pagoda/core/custom_operator.h"
 
 namespace pagoda::estimate {
 namespace {
@@ -54,10 +55,89 @@ std::vector<Symbol> without(std::vector<Symbol> symbols, const std::vector<std::
 
 }  // namespace
 
+std::vector<std::string> unset_dims(const Model& model, const Analysis& analysis,
+                                    const std::vector<std::string>& swept) {
+  std::vector<std::string> batch;
+  try {
+    batch = axis_symbols(model, analysis, "batch");
+  } catch (const Error&) {  // no input shows which dim it is
+    batch.assign(std::begin(kBatchNames), std::end(kBatchNames));
+  }
+  std::vector<std::string> names;
+  for (const std::string& symbol : analysis.free_dims)
+    if (!holds(batch, symbol) && !holds(swept, symbol) && !analysis.equalities.contains(symbol))
+      names.push_back(symbol);
+  return names;
+}
+
 std::string impossible_size(const Analysis& analysis, const std::vector<std::string>& swept) {
   std::vector<std::string> free = analysis.free_dims;
   std::erase_if(free, [&](const std::string& name) { return holds(swept, name); });
   return find_impossible(analysis.nodes, free, without(analysis.symbols, swept));
+}
+
+namespace {
+
+// How an analysis at 1 differs from formulas evaluated there; empty if it does not.
+std::string difference_at_one(const Model& model, const Analysis& formulas, const Analysis& at_one) {
+  if (at_one.totals.unmodelled_nodes > formulas.totals.unmodelled_nodes) {
+    const auto row = std::ranges::find_if(at_one.nodes, [](const NodeReport& each) { return !each.problem.empty(); });
+    if (row == at_one.nodes.end()) return "a node does not work";
+    const Graph& graph = model.graph(row->graph);
+    return cat(display_name(graph, graph.node(row->node)), ": ", row->problem);
+  }
+  if (!formulas.symbols.empty()) return {};  // sizes that the data decide make lower bounds of them
+  const bool is_same = std::ranges::all_of(kCostCounts, [&](auto count) {
+    return formulas.totals.cost.*count == at_one.totals.cost.*count ||
+           (formulas.totals.cost.*count).evaluate({}) == (at_one.totals.cost.*count).evaluate({});
+  });
+  return is_same ? "" : "the model counts otherwise than its formulas";
+}
+
+}  // namespace
+
+// Conditions of the formulas come first, then an analysis at 1: some rules refuse numbers only.
+Broken broken_at_one(const Model& model, const EstimateRequest& request, const std::optional<PhaseSizes>& phase,
+                     const Analysis& analysis, const std::vector<std::string>& swept) {
+  AnalyzeOptions at_one = request.sizes;
+  at_one.precision = request.precision;
+  Bindings ones;
+  std::string names, remedy;
+  for (const std::string& name : analysis.free_dims) {
+    if (holds(swept, name)) continue;
+    ones.emplace(name, 1);
+    names += (names.empty() ? "" : ", ") + name;
+    remedy += " " + base::field("dims", name + "=V");
+  }
+  if (ones.empty()) return {};
+  std::string broken = broken_requirement(analysis, ones);
+  if (broken.empty() && swept.empty() && !(phase && !phase->masks.empty())) {
+    at_one.dims.insert(ones.begin(), ones.end());
+    if (phase) at_one.dims.insert(phase->dims.begin(), phase->dims.end());
+    try {
+      broken = difference_at_one(model, analysis, analyze(model, at_one, request.custom_operators));
+    } catch (const Error& error) {
+      broken = error.what();
+    }
+  }
+  if (broken.empty()) return {};
+  return {.why = cat("with ", names, " taken as 1, ", broken), .remedy = cat("set", remedy)};
+}
+
+void forget_counts(EstimateDocument& estimate) {
+  const auto forget = [](EstimateCounts& counts) {
+    for (const auto& [name, member] : kEstimateCounts)
+      if (member != &EstimateCounts::params && member != &EstimateCounts::param_bytes) counts.*member = std::nullopt;
+  };
+  forget(estimate.totals.counts);
+  estimate.totals.intensity = std::nullopt;
+  estimate.totals.activation_peak_bytes = std::nullopt;
+  for (EstimateNode& node : estimate.nodes) forget(node.counts);
+  if (estimate.types)
+    for (EstimateType& type : *estimate.types) forget(type.counts);
+  if (!estimate.traffic) return;
+  estimate.traffic->bytes_read = estimate.traffic->bytes_written = estimate.traffic->bytes = std::nullopt;
+  for (EstimateGroup& group : estimate.traffic->groups) forget(group.counts);
 }
 
 std::string impossible_size(const EstimateDocument& estimate) {

@@ -73,7 +73,7 @@ EstimatePhase phase_of(const Model& model, const EstimateRequest& request, const
   EstimatePhase phase;
   phase.phase = request.phase->phase;
   phase.tokens = sizes.tokens.evaluate({});
-  phase.cache_bytes_per_token = cache.bytes_per_token.evaluate({});
+  phase.cache_bytes_per_token = Counter(findings.analysis)(cache.bytes_per_token);
   if (request.phase->tokens)
     phase.sequence_tokens = *request.phase->tokens;
   else if (phase.phase == Phase::Decode)
@@ -82,9 +82,12 @@ EstimatePhase phase_of(const Model& model, const EstimateRequest& request, const
   return phase;
 }
 
-EstimateMemory memory_of(const Model& model, MemoryPlan plan) {
+EstimateMemory memory_of(const Model& model, MemoryPlan plan, const std::vector<Symbol>& symbols) {
   EstimateMemory memory{std::move(plan), std::string(kMemoryPlanExcludes), "", {}, {}};
-  if (memory.peak_formula) memory.peak_text = memory.peak_formula->factored();
+  if (memory.peak_formula) {
+    memory.peak_text = memory.peak_formula->factored();
+    memory.is_at_least = depends_on_data(*memory.peak_formula, symbols);
+  }
   for (const std::int32_t place : memory.order) {
     const Node& node = model.main().node(place);
     memory.names.push_back(display_name(model.main(), node));
@@ -101,10 +104,17 @@ EstimateRoofline roofline_of(const EstimateRequest& request, Roofline bound) {
   result.power_mode = request.device->power_mode;
   result.measured = request.device->measured;
   result.precision = request.precision;
-  result.traffic = request.traffic;
+  result.traffic = traffic_model_of(request);
   result.launch_overhead_seconds = request.device->launch_overhead_seconds.value;
   result.launch_is_assumed = request.device->launch_overhead_seconds.is_assumed();
   return result;
+}
+
+// Of a run whose size is not known: no row has a time, and no total.
+Roofline unknown_bound() {
+  Roofline unknown;
+  unknown.totals.at_least = true;
+  return unknown;
 }
 
 std::string nodes_text(std::int64_t nodes) { return cat(nodes, nodes == 1 ? " node" : " nodes"); }
@@ -141,6 +151,17 @@ void add_times(const Model& model, const Model& file_model, const EstimateReques
   if (request.decode_device) bound.handover = handover_of(model, file_model, request, analysis);
 }
 
+// Sets the totals of both traffic models: `held` of the one that holds, and of the other by `totals_of` its request.
+template <typename TotalsOf>
+void set_both_models(const EstimateRequest& request, const RooflineTotals& held, const TotalsOf& totals_of,
+                     Findings& findings) {
+  const auto totals = [&](TrafficModel moved) {
+    return moved == traffic_model_of(request) ? held : totals_of(with_traffic(request, moved));
+  };
+  findings.fused = totals(TrafficModel::Fused);
+  findings.unfused = totals(TrafficModel::Unfused);
+}
+
 std::vector<EstimateTraining::Row> rows_of_step(const Findings& findings, const Analysis& step,
                                                 const std::optional<Roofline>& bound, Convention convention) {
   std::vector<EstimateTraining::Row> rows;
@@ -162,12 +183,13 @@ std::vector<EstimateTraining::Row> rows_of_step(const Findings& findings, const 
 
 // Returns the step as rows.
 Analysis add_training(const Model& model, const EstimateRequest& request, const RooflineOptions& options,
-                      Findings& findings) {
+                      const Counter& count, Findings& findings) {
   findings.training = train(model, findings.analysis, *request.training);
   Analysis step = step_analysis(findings.analysis, *findings.training);
-  const std::optional<Roofline> bound =
-      request.device ? std::optional(roofline(step, *request.device, options)) : std::nullopt;
-  EstimateTraining& part = findings.estimate.training.emplace(training_part(*findings.training, request));
+  const std::optional<Roofline> bound = request.device && findings.estimate.unset.empty()
+                                            ? std::optional(roofline(step, *request.device, options))
+                                            : std::nullopt;
+  EstimateTraining& part = findings.estimate.training.emplace(training_part(*findings.training, request, count));
   if (bound) part.time = bound->totals;
   part.rows = rows_of_step(findings, step, bound, options.convention);
   if (part.partial)
@@ -235,6 +257,32 @@ std::vector<std::optional<EstimatePrediction>> run_points(const Model& model, co
   return predictions;
 }
 
+// A limit on the time of a run whose size is not known.
+BudgetResult without_time(const Budget& limit, const std::vector<std::string>& unset) {
+  if (unset.empty()) throw Error("a limit on seconds needs `device`");
+  return {
+      .budget = limit, .value = {}, .causes = {cat("it depends on ", base::joined(unset), "; set them with `dims`")}};
+}
+
+// A bound on the time proves only that a limit is exceeded; a measured or a predicted time decides.
+void settle(const EstimateDocument& estimate, BudgetResult& result) {
+  if (!result.is_bound_within) return;
+  const auto decide = [&](double least, double most, const char* cause) {
+    const double limit = result.budget.limit_seconds;
+    result.causes = {cause};
+    result.is_bound_within = least <= limit && most > limit;
+    result.verdict = most <= limit ? Verdict::Fits : least > limit ? Verdict::Exceeds : Verdict::CannotTell;
+  };
+  const auto& predicted = estimate.roofline ? estimate.roofline->predicted : std::nullopt;
+  if (estimate.measured) {
+    result.value = estimate.measured->seconds;
+    decide(*result.value, *result.value, "as measured");
+  } else if (predicted && predicted->seconds && predicted->low && predicted->high) {
+    result.value = predicted->seconds;
+    decide(*predicted->low, *predicted->high, "as predicted, with its interval");
+  }
+}
+
 void spell_messages(std::string (*spell)(std::string_view), EstimateDocument& estimate) {
   for (Diagnostic& each : estimate.diagnostics) each.message = spell(each.message);
   for (EstimateAdvice& each : estimate.advice) each.change = spell(each.change);
@@ -254,8 +302,16 @@ std::int64_t cache_bytes(const DeviceSpec& device) {
               " shares is not known; give a device file that states it");
 }
 
+TrafficModel traffic_model_of(const EstimateRequest& request) {
+  if (request.traffic) return *request.traffic;
+  if (request.training || is_published(request.count)) return TrafficModel::Unfused;
+  const bool is_timed = request.device || !request.other_devices.empty();
+  const bool fuses = predicts(request) ? engine_of(request).fuses : is_timed;
+  return fuses ? TrafficModel::Fused : TrafficModel::Unfused;
+}
+
 std::optional<Traffic> traffic_of(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
-  switch (request.traffic) {
+  switch (traffic_model_of(request)) {
     case TrafficModel::Unfused:
       return std::nullopt;
     case TrafficModel::Fused:
@@ -296,37 +352,105 @@ Sized sized(const Model& model, const EstimateRequest& request) {
   return {in_phase(analysis, phase), std::move(phase)};
 }
 
-Analysis analysis_of(const Model& model, const EstimateRequest& request) { return sized(model, request).analysis; }
+Sized sized_as_run(const Model& model, EstimateRequest& request) {
+  Sized start = sized(model, request);
+  if (request.precision) return start;
+  request.precision = precision_of_run(request, start.analysis);
+  return request.precision ? sized(model, request) : std::move(start);
+}
 
-EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& request) {
-  if (const std::string problem = refusal(request); !problem.empty()) throw Error(problem);
+Analysis analysis_of(const Model& model, const EstimateRequest& asked) {
+  EstimateRequest request = asked;
+  return sized_as_run(model, request).analysis;
+}
+
+namespace {
+
+// The estimate with each open size set to 1, unless nodes do not work there.
+std::optional<EstimateDocument> at_one(const Model& file_model, EstimateRequest request, const Analysis& open) {
+  for (const std::string& dim : open.free_dims) request.sizes.dims.emplace(dim, 1);
+  request.spell = nullptr;
+  try {
+    EstimateDocument estimate = make_estimate(file_model, request);
+    if (estimate.totals.unmodelled_nodes <= open.totals.unmodelled_nodes) return estimate;
+  } catch (const Error&) {
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& asked) {
+  if (const std::string problem = refusal(asked); !problem.empty()) throw Error(problem);
+  EstimateRequest request = asked;
   // The published tool counts no branch.
   const std::optional<Model> taken = is_published(request.count) ? std::nullopt : with_branches_taken(file_model);
   const Model& model = taken ? *taken : file_model;
-  Sized start = sized(model, request);
+  Sized start = sized_as_run(model, request);
   const Count items = items_of(request, start);
-  std::optional<GroupRun> group;
-  if (request.parallel && request.device)
-    group = run_on_group(model, request, start, share_of_group(model, request, start));
-  Findings findings{.analysis = std::move(start.analysis), .group = std::move(group)};
-  EstimateDocument& estimate = findings.estimate;
-  Analysis& analysis = findings.analysis;
-  warn_of_custom_operators(model, request, analysis);
   const std::vector<SweepAxis> axes = axes_of(request, start.phase);
   std::vector<std::string> swept;
   for (const SweepAxis& axis : axes)
-    for (std::string& symbol : axis_symbols(model, analysis, axis.dim)) swept.push_back(std::move(symbol));
+    for (std::string& symbol : axis_symbols(model, start.analysis, axis.dim)) swept.push_back(std::move(symbol));
+  std::vector<std::string> unset = unset_dims(model, start.analysis, swept);
+  // Times, fits and all that follows from them need a device, and the size of the run.
+  const bool is_timed = request.device && unset.empty();
+  Findings findings{.analysis = {}};
+  if (request.parallel && is_timed) {
+    GroupShare share = share_of_group(model, request, start);
+    findings.group = run_on_group(model, request, start, share);
+    const auto totals_of = [&](const EstimateRequest& other) {
+      share.moved = traffic_of(model, other, share.share.analysis);
+      return run_on_group(model, other, start, share).bound.totals;
+    };
+    set_both_models(request, findings.group->bound.totals, totals_of, findings);
+  }
+  findings.analysis = std::move(start.analysis);
+  EstimateDocument& estimate = findings.estimate;
+  Analysis& analysis = findings.analysis;
+  estimate.unset = std::move(unset);
+  warn_of_custom_operators(model, request, analysis);
 
+  if (axes.empty()) estimate.exceeded_table = exceeded_table(position_tables(model, analysis));
+  if (!estimate.exceeded_table.empty()) warn(analysis, estimate.exceeded_table + ": no engine can run that");
   // Times and memory plans need sizes; a sweep has its own.
-  const std::string problem = request.device || request.memory ? impossible_size(analysis, {}) : std::string();
-  if (axes.empty() && !problem.empty()) throw Error(problem);
-  if (request.memory) estimate.memory = memory_of(model, plan_memory(model, analysis, *request.memory));
+  const std::string impossible = impossible_size(analysis, swept);
+  if (axes.empty() && !impossible.empty() && (request.memory || (request.device && estimate.unset.empty())))
+    throw Error(impossible);
+  // One message is enough where a size itself is impossible.
+  const Broken broken = impossible.empty() ? broken_at_one(model, request, start.phase, analysis, swept) : Broken();
+  if (!broken.why.empty()) {
+    const bool is_batch_alone = axes.empty() && estimate.unset.empty() && !request.formulas && !request.row_formulas;
+    if (auto fixed = is_batch_alone ? at_one(file_model, asked, analysis) : std::nullopt) {
+      fixed->diagnostics.insert(fixed->diagnostics.begin(), {.severity = Severity::Warning,
+                                                             .node = {},
+                                                             .message = cat(broken.why, "; these numbers are of 1, ",
+                                                                            broken.remedy, " for others")});
+      if (request.spell != nullptr) spell_messages(request.spell, *fixed);
+      return *std::move(fixed);
+    }
+    const std::string text = cat(broken.why, "; ", broken.remedy);
+    if (axes.empty() && (request.device || request.memory) && estimate.unset.empty()) throw Error(text);
+    warn(analysis, text);
+  }
+  if (request.memory)
+    estimate.memory = memory_of(model, plan_memory(model, analysis, *request.memory), analysis.symbols);
   if (start.phase) estimate.phase = phase_of(model, request, *start.phase, findings);
-  findings.traffic = traffic_of(model, request, analysis);
+  // Rows of several devices have their own.
+  if (request.device || request.traffic) findings.traffic = traffic_of(model, request, analysis);
   const RooflineOptions bound_options{.convention = request.count};
-  if (request.device && problem.empty()) {
+  if (is_timed && (axes.empty() || impossible_size(analysis, {}).empty())) {
     add_times(model, file_model, request, bound_options, findings);
-    estimate.roofline->items = items;
+    EstimateRoofline& bound = *estimate.roofline;
+    bound.items = items;
+    const auto totals_of = [&](const EstimateRequest& other) { return times_of(model, other, analysis); };
+    if (!findings.group) set_both_models(request, bound.totals, totals_of, findings);
+    bound.fused_seconds = findings.fused->seconds;
+    bound.unfused_seconds = findings.unfused->seconds;
+    bound.totals.floor_seconds = std::min(bound.totals.floor_seconds, *bound.fused_seconds);
+  } else if (request.device && !is_timed) {
+    estimate.roofline = roofline_of(request, unknown_bound());
+    estimate.fit.emplace().device_bytes = request.device->memory_bytes();
   }
   if (is_published(request.count)) {
     findings.published = published_counts(model, analysis, request);
@@ -334,29 +458,29 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& r
       warn(analysis, "no counts: " + failure);
     warn_of_bodies(model, analysis);
   }
-  const Analysis step = request.training ? add_training(model, request, bound_options, findings) : Analysis();
+  const Analysis step =
+      request.training ? add_training(model, request, bound_options, Counter(analysis, swept), findings) : Analysis();
   const Analysis& rows = request.training ? step : analysis;
-  if (request.device && axes.empty()) add_fit_and_advice(model, file_model, request, findings);
-  estimate.variants = variants_of(model, file_model, request, analysis.diagnostics);
+  if (is_timed && axes.empty()) add_fit_and_advice(model, file_model, request, findings);
+  if (estimate.unset.empty()) estimate.variants = variants_of(model, file_model, request, analysis);
   std::optional<Sweep> sweep;
   std::vector<std::optional<EstimatePrediction>> predictions;  // by point of the sweep
   if (!axes.empty()) {
     SweepOptions options{.count = request.count,
-                         .traffic = request.traffic,
+                         .traffic = traffic_model_of(request),
                          .l2_bytes = request.traffic == TrafficModel::Resident ? cache_bytes(*request.device) : 0,
                          .is_step = request.training.has_value(),
                          .items = start.phase ? std::optional(start.phase->tokens) : std::nullopt};
     if (request.device) {
-      const std::string unswept = impossible_size(analysis, swept);
-      if (!unswept.empty()) throw Error(unswept);
-      if (!request.parallel) options.time = SweepTime{*request.device, bound_options};
+      if (!impossible.empty()) throw Error(impossible);
+      if (is_timed && !request.parallel) options.time = SweepTime{*request.device, bound_options};
     }
     sweep = core::sweep(model, rows, axes, options);
-    if (request.device && (request.parallel || predicts(request)))
+    if (is_timed && (request.parallel || predicts(request)))
       predictions = run_points(model, file_model, request, *sweep, analysis);
     for (const SweepPoint& point : sweep->points) {
       if (point.problem.empty()) continue;
-      warn(analysis, sizes_text(*sweep, point) + ": " + point.problem + "; the model does not work there");
+      warn(analysis, sizes_text(*sweep, point) + ": " + point.problem);
     }
   }
   BudgetOptions limits{.count = request.count,
@@ -364,11 +488,20 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& r
                        .time = estimate.roofline ? &estimate.roofline->totals : nullptr,
                        .sweep = sweep ? &*sweep : nullptr,
                        .swept = swept};
+  const Count& peak = estimate.totals.activation_peak_bytes = activation_peak(model, analysis);
+  if (!request.training && !peak.is_at_least()) limits.activation_bytes = peak;
   if (estimate.training && estimate.training->time) limits.time = &*estimate.training->time;
   if (!request.budgets.empty()) estimate.budgets.emplace();
-  for (const Budget& limit : request.budgets) estimate.budgets->push_back(check_budget(limit, rows, limits));
+  for (const Budget& limit : request.budgets)
+    estimate.budgets->push_back(is_timed || limit.kind != BudgetKind::Seconds ? check_budget(limit, rows, limits)
+                                                                              : without_time(limit, estimate.unset));
   if (sweep) estimate.sweep = sweep_part(std::move(*sweep), std::move(swept), predictions);
   describe(model, request, findings);
+  if (!estimate.unset.empty()) estimate.advice.clear();
+  if (!(impossible.empty() && broken.why.empty()) && axes.empty() && !is_published(request.count))
+    forget_counts(estimate);
+  if (estimate.budgets)
+    for (BudgetResult& each : *estimate.budgets) settle(estimate, each);
   if (request.spell != nullptr) spell_messages(request.spell, estimate);
   return std::move(estimate);
 }

@@ -1,17 +1,29 @@
 #include "pagoda/estimate/measured_runs.h"
 
 #include <algorithm>
+#include <map>
 
 #include "describe.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/text.h"
+#include "pagoda/documents/device.h"
 
 namespace pagoda::estimate {
 
 using namespace documents;
 
 namespace {
+
+// FLOPs of the kernels by format, as counters name it: "tf32.tensor" → Tf32. Empty where nothing was counted.
+std::map<Precision, double> counted_flops(const Measured& measured) {
+  std::map<Precision, double> flops;
+  for (const MeasuredKernel& kernel : measured.kernels)
+    for (const auto& [unit, amount] : kernel.flops)
+      if (const auto format = precision(std::string_view(unit).substr(0, unit.find('.'))); format && amount)
+        flops[*format] += *amount;
+  return flops;
+}
 
 // The dim of the estimate whose size a setting of a run gives; empty: none.
 std::string dim_of(const EstimateDocument& estimate, const std::string& setting) {
@@ -69,6 +81,7 @@ std::string add_run(const Measured& measured, const MeasuredRun& run, const Bind
     part.shortest = measured.spread->min;
     part.longest = measured.spread->max;
   }
+  part.precision = products_of(measured);
   if (estimate.roofline && estimate.roofline->totals.seconds > 0)
     part.bound_share = (estimate.training && estimate.training->time ? estimate.training->time->seconds
                                                                      : estimate.roofline->totals.seconds) /
@@ -117,7 +130,7 @@ std::string short_model_name(const EstimateDocument& estimate) {
 }
 
 TotalWork total_work(const EstimateDocument& estimate) {
-  const EstimateCounts& totals = estimate.totals.counts;
+  const EstimateCounts totals = estimate.moved();
   if (!estimate.training || is_published(estimate.count))  // whose totals are already for the step
     return {real(totals.flops), real(totals.bytes)};
   const EstimateCounts& step = estimate.training->step;
@@ -135,7 +148,8 @@ std::optional<RunWork> run_work(const EstimateDocument& estimate, const Measured
     bytes = real(point->counts.bytes);
   } else if (!sizes.empty() && estimate.symbolic && !estimate.training) {
     flops = at(estimate.symbolic->totals.flops, sizes);
-    bytes = at(estimate.symbolic->totals.bytes, sizes);
+    bytes =
+        at(estimate.traffic ? estimate.traffic->bytes_formula : std::string(estimate.symbolic->totals.bytes), sizes);
   } else if (std::any_of(sizes.begin(), sizes.end(), [](const auto& each) { return each.second != 1; })) {
     flops = bytes = std::nullopt;  // the totals take free sizes as 1
   }
@@ -186,6 +200,18 @@ std::string run_label(const MeasuredRun& run, const std::vector<MeasuredRun>& ru
     if (differs) parts.push_back(name + "=" + base::setting_text(setting));
   }
   return base::joined(parts);
+}
+
+std::optional<Precision> products_of(const Measured& measured) {
+  const std::map<Precision, double> flops = counted_flops(measured);
+  const auto most = std::ranges::max_element(flops, {}, [](const auto& each) { return each.second; });
+  const bool is_known = most != flops.end() && most->second > 0 && most->first != Precision::Float32;
+  return is_known ? std::optional(most->first) : std::nullopt;
+}
+
+void set_measured(documents::Measured measured, EstimateRequest& request) {
+  if (!request.device && request.other_devices.empty()) request.device = device_of_driver(measured.device);
+  request.measured = std::move(measured);
 }
 
 bool is_impossible(const EstimateDocument& estimate) {

@@ -95,7 +95,7 @@ EstimateHandover handover_of(const Model& model, const Model& file_model, const 
       .phase = PhaseOptions{.phase = Phase::Decode,
                             .tokens = 1,
                             .past = request.phase->past.value_or(0) + request.phase->tokens.value_or(1)},
-      .traffic = request.traffic,
+      .traffic = traffic_model_of(request),
       .device = request.decode_device,
       .precision = request.precision,
       .parallel = request.parallel,
@@ -120,6 +120,7 @@ EstimateParallel parallel_part(const Model& model, const EstimateRequest& reques
   const Share& share = group.share;
   const Analysis& analysis = share.analysis;
   const MemoryNeed need = memory_need(model, analysis);
+  const Counter count(analysis);
   const std::optional<Traffic> moved = traffic_of(model, request, analysis);
   EstimateParallel part{.devices = *request.parallel,
                         .link = group.link,

@@ -26,35 +26,31 @@ std::optional<Precision> products_of(const Engine& engine, const DeviceSpec& dev
   return found == engine.products.end() ? engine.products.back() : *found;
 }
 
-// Explains a prediction below its bound, and names fields of the request that bound the same work; else empty.
+// Whether it multiplies plain float32, which engines may run in a narrower format.
+bool is_wide(const Analysis& analysis) {
+  return multiplies(analysis, {ElementType::Float32, ElementType::Float64}) &&
+         !holds(analysis, {ElementType::Int8, ElementType::Uint8, ElementType::Float8e4m3fn, ElementType::Float8e5m2});
+}
+
+// Explains a prediction below its bound, and names the field of the request that bounds the same work; else empty.
 std::string shorter_than_bound(double seconds, const Model& model, const EstimateRequest& request,
                                const Findings& findings) {
   const double bound = findings.estimate.roofline->totals.seconds;
   if (seconds >= bound) return {};
   const Engine& engine = engine_of(request);
-  const std::optional<Precision> products = products_of(engine, *request.device);
-  std::vector<std::string> optimizations, fields;
-  const bool is_wide = multiplies(findings.analysis, {ElementType::Float32, ElementType::Float64}) &&
-                       !holds(findings.analysis, {ElementType::Int8, ElementType::Uint8, ElementType::Float8e4m3fn,
-                                                  ElementType::Float8e5m2});
-  if (products && !request.precision && is_wide) {
-    optimizations.push_back(cat("runs products in ", to_string(*products)));
-    fields.push_back(base::field("precision", option_name(*products)));
-  }
-  if (engine.fuses && request.traffic == TrafficModel::Unfused &&
-      (findings.group || times_of(model, with_fused_traffic(request), findings.analysis).seconds < bound)) {
-    optimizations.emplace_back("fuses kernels");
-    fields.emplace_back("`traffic=fused`");
-  }
+  const bool is_unfused =
+      engine.fuses && traffic_model_of(request) == TrafficModel::Unfused &&
+      (findings.group ||
+       times_of(model, with_traffic(request, TrafficModel::Fused), findings.analysis).seconds < bound);
+  std::vector<std::string> optimizations;
+  if (is_unfused) optimizations.emplace_back("fuses kernels");
   if (!engine.others.empty()) optimizations.emplace_back(engine.others);
   const std::string_view text = "prediction: it is shorter than the bound";
   if (optimizations.empty())
     return cat(text, " of the same work, which no run can be: the calibration does not cover this model on ",
                request.device->id);
-  const std::string because = cat(text, ", because ", engine.id, " ", base::joined(optimizations));
-  if (fields.empty()) return because;
-  return cat(because, "; ", base::joined(fields, " "), fields.size() == 1 ? " gives" : " give",
-             " a bound of the same work");
+  return cat(text, ", because ", engine.id, " ", base::joined(optimizations),
+             is_unfused ? "; `traffic=fused` gives a bound of the same work" : "");
 }
 
 // The engine of an id; an empty id means the default engine.
@@ -122,7 +118,7 @@ std::optional<EstimatePrediction> prediction_of(const Model& model, const Estima
                     [&](std::optional<Precision> precision) {
                       EstimateRequest other = request;
                       other.precision = precision;
-                      return analysis_of(model, other);
+                      return sized(model, other).analysis;
                     },
                 .is_rewritten = is_rewritten};
   if (const auto& group = findings.group) {
@@ -138,6 +134,12 @@ std::optional<EstimatePrediction> prediction_of(const Model& model, const Estima
   if (!text.empty()) warn(findings.analysis, text);
   return EstimatePrediction{std::move(time), request.engine->engine,
                             cat(request.engine->id, ": ", request.engine->regime)};
+}
+
+std::optional<Precision> precision_of_run(const EstimateRequest& request, const Analysis& analysis) {
+  if (request.precision || !request.device || !is_wide(analysis)) return request.precision;
+  if (request.measured) return products_of(*request.measured);
+  return predicts(request) ? products_of(engine_of(request), *request.device) : std::nullopt;
 }
 
 bool engine_runs(const EstimateRequest& request, Precision precision) {

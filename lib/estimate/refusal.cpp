@@ -96,11 +96,12 @@ std::string idle_price(const EstimateRequest& request) {
 
 std::string contradiction(const EstimateRequest& request, const Refinements& given) {
   const bool is_sweep = !request.sweep.empty(), is_training = request.training.has_value();
-  const bool published = is_published(request.count), is_unfused = request.traffic == TrafficModel::Unfused;
+  const bool published = is_published(request.count);
+  const bool is_unfused = request.traffic.value_or(TrafficModel::Unfused) == TrafficModel::Unfused;
   const std::pair<bool, std::string> rules[] = {
       {given.speculate && given.tokens, "`speculate` sets the tokens of a step; it does not go with `tokens`"},
-      {is_training && !is_unfused,
-       "`training` counts unfused traffic; it does not go with " + base::field("traffic", to_string(request.traffic))},
+      {is_training && !is_unfused, "`training` counts unfused traffic; it does not go with " +
+                                       base::field("traffic", to_string(traffic_model_of(request)))},
       {is_training && request.training->recompute == Recompute::Segments && request.training->segment_starts.empty(),
        "`recompute=segments` needs the nodes that begin a segment (TrainingOptions::segment_starts); `recompute=sqrt` "
        "finds its own"},

@@ -106,7 +106,7 @@ std::optional<std::int64_t> most_of(const Model& model, const EstimateRequest& r
     else
       probe.sizes.dims[size.name] = value;
     try {
-      return analysis_of(model, probe).totals.unmodelled_nodes <= unmodelled;
+      return sized(model, probe).analysis.totals.unmodelled_nodes <= unmodelled;
     } catch (const Error&) {
       return false;
     }
@@ -136,11 +136,12 @@ std::vector<std::string> arguments_of(const Model& model, const EstimateRequest&
 
 }  // namespace
 
-std::optional<WhatIf> what_if(const Model& file_model, const EstimateRequest& request) {
-  if (!is_answered(request)) return std::nullopt;
+std::optional<WhatIf> what_if(const Model& file_model, const EstimateRequest& asked) {
+  if (!is_answered(asked)) return std::nullopt;
   const std::optional<Model> taken = with_branches_taken(file_model);
   const Model& model = taken ? *taken : file_model;
-  const Sized bound = sized(model, request);
+  EstimateRequest request = asked;
+  const Sized bound = sized_as_run(model, request);
   WhatIf result;
   EstimateRequest open;
   std::optional<Sized> start;
@@ -170,7 +171,7 @@ std::optional<WhatIf> what_if(const Model& file_model, const EstimateRequest& re
   RooflineTables tables;
   for (const std::optional<Precision>& precision : precisions) {
     open.precision = precision;
-    const Analysis analysis = precision == request.precision ? std::move(start->analysis) : analysis_of(model, open);
+    const Analysis analysis = precision == request.precision ? std::move(start->analysis) : sized(model, open).analysis;
     const Traffic fused = traffic(model, analysis, {.model = TrafficModel::Fused});
     if (precision == request.precision) {
       result.at = result.cases.size();

@@ -42,8 +42,16 @@ TEST_CASE("nodes are matched by name, output, structure and operator, in that or
       {"x:f32[4] -> y = Relu(x) @ a", "x:f32[4] -> z = Relu(x) @ a", "Relu=Relu:name"},
       {"x:f32[4] -> y = Relu(x) @ a", "x:f32[4] -> y = Tanh(x) @ b", "Relu=Tanh:output"},
       {"x:f32[4] -> y = Relu(x) @ a", "x:f32[4] -> z = Relu(x) @ b", "Relu=Relu:structure"},
-      {"x:f32[4] -> y = Relu(x) @ a", "x:f32[8] -> z = Relu(x) @ b", "Relu=Relu:operator"},
+      {"x:f32[4], w:f32[99] -> y = Relu(x) @ a; v = Exp(w) @ e",
+       "x:f32[8], w:f32[99] -> z = Relu(x) @ b; v = Exp(w) @ e", "Relu=Relu:operator Exp=Exp:name"},
       {"x:f32[4] -> y = Relu(x) @ a", "x:f32[4] -> z = Tanh(x) @ b", "+Tanh -Relu"},
+      // Less than half of the work matches: an operator alone, or a numbered name, is chance.
+      {"x:f32[4] -> y = Relu(x) @ a", "x:f32[8] -> z = Relu(x) @ b", "+Relu -Relu"},
+      {"x:f32[4,8], w:f32[8,2]=const -> y = MatMul(x, w) @ MatMul_0",
+       "x:f32[4,16], w:f32[16,5]=const -> z = MatMul(x, w) @ MatMul_0", "+MatMul -MatMul"},
+      // At another batch the weights are the same.
+      {"x:f32[4,8], w:f32[8,2]=const -> y = MatMul(x, w) @ MatMul_0",
+       "x:f32[9,8], w:f32[8,2]=const -> y = MatMul(x, w) @ MatMul_0", "MatMul=MatMul:name"},
       {"x:f32[4] -> h = Relu(x) @ a; y = Tanh(h) @ b", "x:f32[4] -> y = Tanh(x) @ b", "Tanh=Tanh:name -Relu"},
       {"x:f32[4] -> y = Relu(x) @ a", "x:f32[4] -> h = Exp(x) @ n; y = Relu(h) @ a", "+Exp Relu=Relu:name"},
       // A product keeps its MACs when its name and operator change.
@@ -57,6 +65,42 @@ TEST_CASE("nodes are matched by name, output, structure and operator, in that or
       {"x:f32[4] -> y = my.domain.Secret(x) @ a", "x:f32[4] -> y = my.domain.Secret(x) @ a", "Secret=Secret:name"},
   };
   for (const Row& row : kRows) CHECK_MESSAGE(pairs(row.before, row.after) == row.pairs, row.before, " | ", row.after);
+}
+
+TEST_CASE("a block holds what was fused into a node, and what was put around it") {
+  struct Row {
+    const char* before;
+    const char* after;
+    const char* blocks;  // operators before=after
+  };
+  constexpr const char* kThree =
+      "x:f32[4,8], r:f32[4,8], b:f32[8]=const, g:f32[8]=const -> s = Add(x, b) @ bias; t = Add(s, r) @ residual; y = "
+      "LayerNormalization(t, g) @ norm";
+  constexpr Row kRows[] = {
+      {kThree,
+       "x:f32[4,8], r:f32[4,8], b:f32[8]=const, g:f32[8]=const -> y = com.microsoft.SkipLayerNormalization(x, r, g, , "
+       "b) "
+       "@ skip",
+       "Add+Add+LayerNormalization=SkipLayerNormalization"},
+      {"x:f32[4,8], w:f32[8,8]=const -> y = MatMul(x, w) @ a",
+       "x:f32[4,8], w:f32[8,8]=const -> h = Neg(x) @ n; y = MatMul(h, w) @ a", "MatMul=Neg+MatMul"},
+      // A block takes no contraction that the other side lacks.
+      {"x:f32[4,8], w:f32[8,8]=const -> h = MatMul(x, w) @ a; y = Softmax(h) @ s", "x:f32[4,8] -> y = Softmax(x) @ s",
+       "=Softmax MatMul= Softmax="},
+      // A result that two blocks read belongs to neither.
+      {"x:f32[64] -> h = Exp(x) @ h; y = Tanh(h) @ a; z = Sqrt(h) @ b", "x:f32[64] -> y = Tanh(x) @ a; z = Sqrt(x) @ b",
+       "Tanh=Tanh Sqrt=Sqrt Exp="},
+  };
+  for (const Row& row : kRows) {
+    const EstimateDocument before = estimate(row.before), after = estimate(row.after);
+    const auto operators = [](const EstimateDocument& of, const std::vector<std::int32_t>& rows) {
+      return base::joined(rows, "+", [&](std::int32_t at) { return of.nodes[static_cast<std::size_t>(at)].op_type; });
+    };
+    const std::string blocks = base::joined(compare(before, after).blocks, " ", [&](const Block& block) {
+      return operators(before, block.before) + "=" + operators(after, block.after);
+    });
+    CHECK_MESSAGE(blocks == row.blocks, row.before, " | ", row.after);
+  }
 }
 
 TEST_CASE("counts of a comparison") {

@@ -67,7 +67,7 @@ void sizes(std::string_view text) {
     }
   }
   (void)tools::sizes_of(arguments);
-  (void)tools::input_flags(arguments);
+  (void)tools::input_values(arguments);
   (void)tools::sweep_axes(arguments);
   (void)tools::splits(arguments);
   (void)tools::budgets(arguments);

@@ -36,7 +36,7 @@ TEST_CASE("kernels of a GPU belong to the operator and ranges around their launc
   CHECK(*measured.seconds == doctest::Approx(105e-6));
   bool says_outside = false;
   for (const std::string& note : measured.notes)
-    says_outside = says_outside || note.find("1 launches (3 µs in all)") == 0;
+    says_outside = says_outside || note.starts_with("1 launch (3 µs in all)");
   CHECK(says_outside);
 }
 

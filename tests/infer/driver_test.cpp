@@ -370,3 +370,125 @@ TEST_CASE("counts that exceed 128 bits end the analysis with the name of the nod
     CHECK(message_of(test::graph(row.graph), {}).starts_with(std::string(row.node) + ": a count exceeds 128 bits"));
   }
 }
+
+TEST_CASE("formulas say below which sizes they do not hold") {
+  struct Row {
+    const char* graph;
+    Bindings sizes;
+    const char* why;
+  };
+  const Row rows[] = {
+      {"x:f32[N,4,T] -> y = MaxPool(x) {kernel_shape=[2], strides=[2]}",
+       {{"T", 1}},
+       "the window spans 2 but the padded input has 1"},
+      {"x:f32[N,4,T] -> y = MaxPool(x) {kernel_shape=[2], strides=[2]}", {{"T", 2}}, ""},
+      {"x:f32[N,4,T], w:f32[4,4,3]=const -> y = Conv(x, w) {pads=[1,1]}", {{"T", 1}}, ""},
+      {"x:f32[N,4,T], w:f32[4,4,5]=const -> y = Conv(x, w) {pads=[1,1]}",
+       {{"T", 2}},
+       "the window spans 5 but the padded input has 4"},
+      {"x:f32[T,4] -> p = Unsqueeze(x) {axes=[0]}; q = MaxPool(p) {kernel_shape=[2]}; y = ReduceMax(x)",
+       {{"T", 1}},
+       ""},
+      {"x:f32[2*T-2,4] -> y = ReduceMax(x) {axes=[0]}", {{"T", 1}}, "reduces an axis of 2*T - 2, here 0"},
+      {"x:f32[N,1,4] -> y = Squeeze(x)", {{"N", 1}}, "removes an axis of size 1"},
+      {"x:f32[N,1,4] -> y = Squeeze(x)", {{"N", 2}}, ""},
+      // Twice the half of an odd size is another one; a size of 1 broadcasts.
+      {"x:f32[2*A], z:f32[3*B] -> y = Add(x, z)", {{"A", 3}, {"B", 2}}, ""},
+      {"x:f32[A], z:f32[2*A] -> y = Add(x, z)", {{"A", 1}}, "which broadcasts"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.graph);
+    const Analysis analysis = analyze(test::graph(row.graph));
+    const std::string broken = broken_requirement(analysis, row.sizes);
+    CAPTURE(broken);
+    if (row.why == std::string_view())
+      CHECK(broken == "");
+    else
+      CHECK(broken.find(row.why) != std::string::npos);
+    if (!broken.empty()) continue;
+    const OpCost after = bind_dims(analysis, row.sizes).totals.cost;
+    const OpCost first = analyze(test::graph(row.graph), {.dims = row.sizes}).totals.cost;
+    CHECK(flops(after) == flops(first));
+    CHECK(after.bytes() == first.bytes());
+  }
+}
+
+TEST_CASE("a dim that is broadcast with another follows it, says so, and differs if both are given") {
+  const Model model = test::graph("x:f32[a,b], s:f32[c] -> y = Add(x, s)");
+  const Analysis open = analyze(model);
+  CHECK(open.free_dims == std::vector<std::string>{"a", "b"});
+  CHECK(has_note(open, "takes dim c to be b, which it broadcasts it with; set both to differ"));
+  const Analysis some = analyze(model, {.dims = {{"a", 2}, {"b", 3}}});
+  CHECK(some.totals.cost.bytes() == Dim(60));
+  CHECK(some.totals.cost.bytes() == bind_dims(open, {{"a", 2}, {"b", 3}}).totals.cost.bytes());
+  CHECK(some.bindings == Bindings{{"a", 2}, {"b", 3}, {"c", 3}});
+  CHECK(has_note(some,
+                 "dim c is taken to be 3 like the dim that it is broadcast with; set it with `dims=c=V` to differ"));
+  CHECK(analyze(model, {.dims = {{"a", 2}, {"b", 3}, {"c", 1}}}).totals.cost.bytes() == Dim(52));
+  // A stored tensor of that size decides nothing: 1 and 5 are as likely.
+  CHECK(analyze(test::graph("x:f32[a,b], s:f32[5] -> y = Add(x, s)"), {.dims = {{"a", 2}}}).free_dims ==
+        std::vector<std::string>{"b"});
+}
+
+TEST_CASE("a node that may not run fixes no dim of an input") {
+  const Analysis analysis = analyze(test::graph(
+      "x:f32[N,4], c:bool[] -> r = If(c) {then_branch=( -> t = Squeeze(x) {axes=[0]}), else_branch=( -> e = Relu(x))}; "
+      "y = Relu(x)"));
+  CHECK(analysis.free_dims == std::vector<std::string>{"N"});
+  CHECK(to_string(analysis.outputs.back().type) == "float32[N,4]");
+}
+
+TEST_CASE("the batch is a dim whose name or place says so, and no count of nodes, tokens or bytes") {
+  struct Row {
+    const char* graph;
+    Bindings bindings;  // after batch 3
+  };
+  const Row rows[] = {
+      {"x:f32[batch_size,max_seq_len_in_batch] -> y = Relu(x)", {{"batch_size", 3}}},
+      {"x:f32[unk__214,8] -> y = Relu(x)", {{"unk__214", 3}}},
+      {"x:f32[dynamicBatch,seqLen] -> y = Relu(x)", {{"dynamicBatch", 3}}},
+      {"x:f32[num_nodes,8], e:i64[2,num_edges], g:f32[num_graphs,4] -> y = Relu(x)", {}},
+      {"x:u8[num_bytes] -> y = Relu(x)", {}},
+      {"x:i64[total_tokens,8] -> y = Relu(x)", {}},
+      {"q:f32[2*batch_size,8] -> y = Relu(q)", {{"batch_size", 3}}},
+      {"x:f32[batch_size,8], k:f32[batch_x_heads,past,4] -> y = Relu(x)", {{"batch_size", 3}}},
+      // The operator reads the batch, 1, elsewhere.
+      {"x:f32[T,64], h:f32[1,1,16], w:f32[1,64,64]=const, r:f32[1,64,16]=const, a:i64[1]=[1], c:f32[1,1,16] -> "
+       "u = Unsqueeze(x, a); v = Exp(u); y, n, m = LSTM(v, w, r, , , h, c) {hidden_size=16}",
+       {}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.graph);
+    Bindings bindings = analyze(test::graph(row.graph), {.batch = 3}).bindings;
+    CHECK(bindings == row.bindings);
+  }
+  CHECK(analyze(test::graph("q:f32[2*batch_size,8] -> y = Relu(q)"), {.batch = 3}).totals.cost.bytes_read ==
+        Dim(6 * 8 * 4));
+  CHECK(message_of(test::graph("k:f32[batch_x_heads,past,4] -> y = Relu(k)"), {.batch = 3}) ==
+        "`batch`: no dim is the batch; batch_x_heads is its product with another size; set it with "
+        "`dims=batch_x_heads=V`");
+  CHECK(message_of(test::graph("w:f32[5,1]=const, x:f32[1] -> y = MatMul(w, x)"), {.batch = 3})
+            .find("there is no batch axis") != std::string::npos);
+}
+
+TEST_CASE("a size of 0 in the file is said, and set by the batch or the shape of the input") {
+  const Model model =
+      test::graph("x:f32[0,3,8,8], w:f32[2,3,3,3]=const -> c = Conv(x, w) {pads=[1,1,1,1]}; y = Relu(c)");
+  CHECK(has_note(analyze(model),
+                 "input x is float32[0,3,8,8] in the file: it is empty, or 0 stands for an open size; "
+                 "set its sizes with `inputs=x=AxBxC`"));
+  const Dim macs = Dim(2 * 3 * 9 * 64);
+  const Analysis batch = analyze(model, {.batch = 5}), shape = analyze(model, {.input_shapes = {{"x", {5, 3, 8, 8}}}});
+  CHECK(batch.totals.cost.macs == 5 * macs);
+  CHECK(shape.totals.cost.macs == 5 * macs);
+  CHECK(batch.bindings == Bindings{{"batch", 5}});
+  CHECK(!has_note(batch, "is empty"));
+  CHECK(analyze(model, {.symbolic_batch = true}).totals.cost.macs == macs * Dim::symbol("batch"));
+}
+
+TEST_CASE("an input without a rank, on which nodes depend, is named with the remedy") {
+  const Model model = test::graph("x:f32, w:f32[4,3,3,3]=const -> y = Conv(x, w)");
+  CHECK(has_note(analyze(model), "the file states no rank of input x; give its shape with `inputs=x=AxBxC`"));
+  CHECK(!has_note(analyze(model, {.input_shapes = {{"x", {1, 3, 8, 8}}}}), "states no rank"));
+  CHECK(!has_note(analyze(test::graph("x:f32 -> y = Identity(x)")), "states no rank"));
+}

@@ -328,7 +328,7 @@ TEST_CASE("what computes a size that the file fixes is refused further on, never
        "y",
        "[1,4,17,16]",
        "the same for all even sizes"},
-      {"x:f32[1,3,32,32], w:f32[4,3,9,9]=const -> y = Conv(x, w)", {1, 3, 4, 32}, "y", "a size of -4", "too small"},
+      {"x:f32[1,3,32,32], w:f32[4,3,9,9]=const -> y = Conv(x, w)", {1, 3, 4, 32}, "y", "the window spans 9 but the padded input has 4", "too small"},
   });
 }
 

@@ -15,6 +15,12 @@ bool has_note(const Analysis& analysis, std::string_view text) {
                      [&](const Diagnostic& diagnostic) { return diagnostic.message.find(text) != std::string::npos; });
 }
 
+Analysis at_sizes(const Model& model, const Bindings& sizes) {
+  AnalyzeOptions options;
+  options.dims = sizes;
+  return analyze(model, options);
+}
+
 }  // namespace
 
 TEST_CASE("If takes the branch of a known condition and the costlier one of an unknown condition") {
@@ -121,13 +127,18 @@ TEST_CASE("Loop finds the sizes that grow from trip to trip") {
   CHECK(grown.outputs[0].type == test::type("f32[8,4]"));
   CHECK(grown.symbols.empty());
   CHECK(grown.totals.cost.bytes_written == Dim((2 + 4 + 8) * 4 * 4));
-  // Too many trips to follow one by one.
+  // Too many trips to follow one by one: growth by a step has a formula, others have none.
   const Analysis many = analyze(
       test::graph("x:f32[1,4], m:i64=1000, c:bool=true -> y = Loop(m, c, x) {body=( i:i64[], k:bool[], v:f32[1,4] -> "
                   "w = Concat(v, x) {axis=0} => k, w)}"));
-  REQUIRE(many.outputs[0].type.shape.has_value());
-  CHECK_FALSE((*many.outputs[0].type.shape)[0].is_constant());
-  CHECK((*many.outputs[0].type.shape)[1] == Dim(4));
+  CHECK(many.outputs[0].type == test::type("f32[1001,4]"));
+  CHECK(many.symbols.empty());
+  const Analysis doubled = analyze(
+      test::graph("x:f32[1,4], m:i64=1000, c:bool=true -> y = Loop(m, c, x) {body=( i:i64[], k:bool[], v:f32[1,4] -> "
+                  "w = Concat(v, v) {axis=0} => k, w)}"));
+  REQUIRE(doubled.outputs[0].type.shape.has_value());
+  CHECK_FALSE((*doubled.outputs[0].type.shape)[0].is_constant());
+  CHECK((*doubled.outputs[0].type.shape)[1] == Dim(4));
 }
 
 TEST_CASE("a node that lacks another input in each walk of its loop's body is reported once") {
@@ -209,18 +220,18 @@ TEST_CASE("the number of a trip is a symbol below the trip count, named only whe
   CHECK(one.outputs[0].type == test::type("f32[5,1,4]"));
   CHECK(one.symbols.empty());
   CHECK(one.totals.cost.bytes_written == Dim(5 * (4 * 4 + 8)));  // a row and the end index, 5 times
-  // x[: i] varies. With too many trips to follow, i does not decide a branch either.
-  const Analysis many =
-      analyze(test::graph("x:f32[500,4], m:i64=500, c:bool=true -> y = Loop(m, c) {body=( i:i64[], k:bool[] -> "
-                          "z = Constant() {value=i64[1]=[0]}; e = Unsqueeze(i, z); v = Slice(x, z, e, z); w = "
-                          "ReduceSum(v, z) {keepdims=0}; "
-                          "n = Constant() {value=i64[]=0}; f = Equal(i, n); q = If(f) {then_branch=( -> a = Exp(w)), "
-                          "else_branch=( -> b = Identity(w))} => k, q)} @ loop"));
+  // Work that changes otherwise than by a step. With too many trips to follow, i does not decide a branch either.
+  const Analysis many = analyze(test::graph(
+      "x:f32[500,4], m:i64=500, c:bool=true -> y = Loop(m, c) {body=( i:i64[], k:bool[] -> "
+      "z = Constant() {value=i64[1]=[0]}; b = Constant() {value=i64[1]=[9]}; u = Unsqueeze(i, z); e = Min(u, b); "
+      "v = Slice(x, z, e, z); w = ReduceSum(v, z) {keepdims=0}; "
+      "n = Constant() {value=i64[]=0}; f = Equal(i, n); q = If(f) {then_branch=( -> a = Exp(w)), "
+      "else_branch=( -> b = Identity(w))} => k, q)} @ loop"));
   REQUIRE(many.symbols.size() == 1);
   CHECK(many.symbols[0].name == "trip_loop");
   CHECK(many.symbols[0].cause == "number of the trip");
   CHECK(*many.symbols[0].upper == Dim(500));
-  CHECK(has_note(many, "then 4 FLOPs, else 0 FLOPs"));
+  CHECK(has_note(many, "then 4 FLOP, else 0 FLOP"));
 }
 
 TEST_CASE("Scan runs its body once per element of the scanned axis") {
@@ -231,16 +242,97 @@ TEST_CASE("Scan runs its body once per element of the scanned axis") {
   CHECK(test::differences(row) == "");
 }
 
-TEST_CASE("an unknown condition is said, with what both branches cost") {
+TEST_CASE("an unknown condition is said, with what both branches cost and the input that decides") {
   const Analysis analysis = analyze(test::graph(
-      "x:f32[4], c:bool[] -> y = If(c) {then_branch=( -> a = Relu(x)), else_branch=( -> b = Identity(x))}"));
-  CHECK(has_note(analysis, "then 4 FLOPs, else 0 FLOPs"));
+      "x:f32[4], r:i64[], c:bool[] -> y = If(c) {then_branch=( -> a = Relu(x)), else_branch=( -> b = Identity(x))}"));
+  REQUIRE(analysis.diagnostics.size() == 1);
+  CHECK(analysis.diagnostics[0].cause == Cause::OpenBranch);
+  CHECK(has_note(analysis, "the data decide its branch: then 4 FLOP, else 0 FLOP; totals take the then branch; set "));
+  CHECK(has_note(analysis, "c=VALUE"));
+  const Analysis by_rate =
+      analyze(test::graph("x:f32[4], r:i64[], q:i64[], k:i64=16000 -> u = Neg(q); c = Equal(r, k); "
+                          "y = If(c) {then_branch=( -> a = Relu(x)), else_branch=( -> b = Identity(x))}"));
+  CHECK(has_note(by_rate, "r=VALUE"));
+  CHECK(!has_note(by_rate, "q=VALUE"));
+}
+
+TEST_CASE("unknown work in either branch that may run makes the totals lower bounds") {
+  for (const bool swapped : {false, true}) {
+    CAPTURE(swapped);
+    const std::string known = "( -> m = MatMul(x, w); a = Relu(m))",
+                      unknown = "( -> p = NoSuchOp(x); b = Relu(x) => b)";
+    const Model model = test::graph("x:f32[8,64], w:f32[64,64]=const, c:bool[] -> y = If(c) {then_branch=" +
+                                    (swapped ? unknown : known) + ", else_branch=" + (swapped ? known : unknown) + "}");
+    const Analysis analysis = analyze(model);
+    CHECK(analysis.partial);
+    CHECK(analysis.totals.unmodelled_nodes == 1);
+    CHECK(analysis.totals.unmodelled_ops == std::vector<std::string>{"NoSuchOp"});
+    CHECK(analysis.totals.cost.macs == Dim(8 * 64 * 64));
+    CHECK(has_note(analysis, "else ≥ ") != swapped);
+  }
+}
+
+TEST_CASE("a branch that cannot run is not taken when the other can") {
+  const Analysis analysis =
+      analyze(test::graph("x:f32[N,4], c:bool[] -> v = If(c) {then_branch=( z:i64=[1] -> a = Squeeze(x, z)), "
+                          "else_branch=( -> b = Exp(x))}; "
+                          "y = Relu(v)"));
+  CHECK(!analysis.partial);
+  CHECK(analysis.outputs[0].type == test::type("f32[N,4]"));
+  CHECK(analysis.totals.cost.special == 4 * Dim::symbol("N"));
+  CHECK(has_note(analysis, "takes the else branch, since the other cannot run"));
+}
+
+TEST_CASE("equalities of a branch that may not run do not bind the model") {
+  const Analysis analysis =
+      analyze(test::graph("x:f32[N,4], c:bool[] -> v = If(c) {then_branch=( z:i64=[0] -> a = Squeeze(x, z)), "
+                          "else_branch=( -> b = ReduceSum(x) "
+                          "{keepdims=0})}; y = Relu(x)"));
+  CHECK(analysis.free_dims == std::vector<std::string>{"N"});
+  CHECK(analysis.equalities.empty());
+}
+
+TEST_CASE("a size that a branch determines stays open outside it") {
+  const Analysis analysis = analyze(test::graph(
+      "x:f32[8], k:i64[1,5]=const, c:bool[] -> n = NonZero(x); v = If(c) {then_branch=( -> a = Concat(n, k) {axis=0}), "
+      "else_branch=( -> b = Concat(n, n) {axis=0})}; y = Abs(n)"));
+  CHECK(std::ranges::count(analysis.symbols, std::string("nonzero"), &Symbol::name) == 1);
+  CHECK(to_string(analysis.outputs[1].type) == "int64[1,nonzero]");
+}
+
+TEST_CASE("of branches with different ranks, the one that the operators behind it accept is taken") {
+  // x.squeeze(2) before an operator that needs a rank, as torch exports it.
+  const std::string squeeze =
+      "c = Equal(d, one); v = If(c) {then_branch=( ax:i64=[2] -> a = Squeeze(x, ax)), else_branch=( -> b = "
+      "Identity(x))}; ";
+  const std::string lstm = "y = LSTM(v, w, r) {hidden_size=3}";
+  const std::string inputs = "x:f32[2,N,t,4], w:f32[1,12,4]=const, r:f32[1,12,3]=const, k:i64=2, one:i64=1";
+  const Model by_size = test::graph(inputs + " -> s = Shape(x); d = Gather(s, k); " + squeeze + lstm);
+  const Analysis analysis = analyze(by_size);
+  CHECK(!analysis.partial);
+  CHECK(has_note(analysis, "takes the then branch: operators behind it need its rank"));
+  CHECK(analysis.equalities.at("t") == Dim(1));
+  const Analysis bound = at_sizes(by_size, {{"t", 1}, {"N", 3}});
+  CHECK(bind_dims(analysis, {{"N", 3}}).totals.cost.macs == bound.totals.cost.macs);
+  CHECK(at_sizes(by_size, {{"t", 5}}).partial);
+  // The same where data decide, and where two of them have to agree.
+  const Analysis by_data = analyze(test::graph(inputs + ", d:i64[] -> " + squeeze + lstm));
+  CHECK(!by_data.partial);
+  const Analysis twice = analyze(
+      test::graph(inputs + ", h:f32[1,N,t,3], g:f32[1,N,t,3] -> s = Shape(x); d = Gather(s, k); " + squeeze +
+                  "p = If(c) {then_branch=( ay:i64=[2] -> e = Squeeze(h, ay)), else_branch=( -> f = Identity(h))}; "
+                  "q = If(c) {then_branch=( az:i64=[2] -> o = Squeeze(g, az)), else_branch=( -> l = Identity(g))}; "
+                  "y = LSTM(v, w, r, , , p, q) {hidden_size=3}"));
+  CHECK(!twice.partial);
+  // Where both branches do, neither is taken for granted.
+  const Analysis both = analyze(test::graph(inputs + ", d:i64[] -> " + squeeze + "y = Relu(v)"));
+  CHECK(!has_note(both, "operators behind it need its rank"));
 }
 
 namespace {
 
-// Each function calls the previous one `calls` times, and the first one is `calls` Relus. With two calls, a file of a few
-// hundred bytes has 2^(depth + 1) Relus.
+// Each function calls the previous one `calls` times, and the first one is `calls` Relus. With two calls, a file of a
+// few hundred bytes has 2^(depth + 1) Relus.
 Model doubling(int depth, int calls = 2) {
   Model model = test::graph("x:f32[8] -> y = Twice(x)");
   model.graphs[0].nodes[0].domain = "local";

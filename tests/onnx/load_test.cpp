@@ -262,7 +262,7 @@ TEST_CASE("graphs that contradict themselves are errors that name the culprit") 
       {"value \"w\" of graph \"g\" is produced twice",
        [](onnx::GraphProto& g) { add_weight(g, "w", onnx::TensorProto::FLOAT, {}, 4); }},
       {"value \"x\" of graph \"g\" is produced twice", [](onnx::GraphProto& g) { add_node(g, "Relu", {"y"}, {"x"}); }},
-      {"a cycle of 1 nodes: \"self\" needs \"self\"",
+      {"a cycle of 1 node: \"self\" needs \"self\"",
        [](onnx::GraphProto& g) {
          add_node(g, "Add", {"x", "z"}, {"z"}, "self");
        }},

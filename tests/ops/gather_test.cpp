@@ -108,4 +108,55 @@ TEST_CASE("indices fixed at export take the batch where they name everything") {
 TEST_CASE("known elements are picked and placed") { check_cases(kGatherFolds); }
 
 }  // namespace
+
+TEST_CASE("NonZero of a triangle or a band is counted, at sizes too large to list and at free ones") {
+  struct Row {
+    const char* why;
+    const char* made;  // z from ones of [N,M]
+  };
+  const Row rows[] = {
+      {"upper", "z = Trilu(a)"},
+      {"strictly lower", "k = Constant() {value=i64[]=-1}; z = Trilu(a, k) {upper=0}"},
+      {"lower and 3 more", "k = Constant() {value=i64[]=3}; z = Trilu(a, k) {upper=0}"},
+      {"upper from -2", "k = Constant() {value=i64[]=-2}; z = Trilu(a, k)"},
+      {"upper from 4", "k = Constant() {value=i64[]=4}; z = Trilu(a, k)"},
+      {"a band",
+       "k = Constant() {value=i64[]=-1}; l = Constant() {value=i64[]=2}; b = Trilu(a, k); z = Trilu(b, l) {upper=0}"},
+      {"as bool, negated", "b = Trilu(a); c = Cast(b) {to=9}; z = Not(c)"},
+      {"compared", "b = Trilu(a); o = Constant() {value=f32[]=0.5}; z = Less(b, o)"},
+      {"chosen",
+       "b = Trilu(a); c = Cast(b) {to=9}; o = Constant() {value=f32[]=0.0}; p = Constant() {value=f32[]=2.0}; "
+       "z = Where(c, o, p)"},
+      {"as integers, half of 1 is 0",
+       "o = Constant() {value=f32[]=0.5}; b = Mul(a, o); c = Cast(b) {to=7}; z = Trilu(c)"},
+      {"of several matrices", "f = Constant() {value=i64[3]=[2,1,1]}; b = Expand(a, f); z = Trilu(b)"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.why);
+    const Model model = graph("x:f32[N,M] -> s = Shape(x); a = ConstantOfShape(s) {value=f32[1]=[1.0]}; " +
+                              std::string(row.made) + "; y = NonZero(z)");
+    const Analysis open = analyze(model);
+    CHECK(open.symbols.empty());
+    const auto count_at = [](const Analysis& analysis) { return (*analysis.outputs[0].type.shape)[1]; };
+    for (std::int64_t n = 1; n < 8; ++n)
+      for (std::int64_t m = 1; m < 8; ++m) {
+        AnalyzeOptions options;
+        options.dims = {{"N", n}, {"M", m}};
+        const Analysis listed = analyze(model, options);  // few enough elements to list them
+        REQUIRE(count_at(listed).is_constant());
+        CHECK(count_at(bind_dims(open, options.dims)) == count_at(listed));
+      }
+  }
+  const Analysis square =
+      analyze(graph("x:f32[n,4] -> s = Shape(x) {end=1}; t = Concat(s, s) {axis=0}; "
+                    "a = ConstantOfShape(t) {value=f32[1]=[1.0]}; k = Constant() {value=i64[]=-1}; "
+                    "z = Trilu(a, k) {upper=0}; y = NonZero(z)"));
+  const Dim n = Dim::symbol("n");
+  CHECK((*square.outputs[0].type.shape)[1] == floor_div(n * n - n, 2));
+  const Analysis large =
+      analyze(graph("t:i64[2]=[1000,1000] -> a = ConstantOfShape(t) {value=f32[1]=[1.0]}; z = Trilu(a); "
+                    "y = NonZero(z)"));
+  CHECK((*large.outputs[0].type.shape)[1] == Dim(500'500));
+}
+
 }  // namespace pagoda::test

@@ -25,6 +25,8 @@ constexpr OpCase kBatch[] = {
 constexpr OpCase kRows[] = {
     {"x:f32[B,S,768], s:f32[768], b:f32[768] -> y = LayerNormalization(x, s, b)",
      "y:f32[B,S,768]", "arith=5379*B*S special=B*S comparisons=0 read=3072*B*S+6144 written=3072*B*S", "7 per element; 2 divisions, ε and an rsqrt per row"},
+    {"opset=16 : x:f16[2,4], s:f32[4] -> y = LayerNormalization(x, s)", "y:f32[2,4]", "", "ONNX Runtime's own: the type of the scale"},
+    {"opset=17 : x:f16[2,4], s:f32[4] -> y = LayerNormalization(x, s)", "y:f16[2,4]", "", "ONNX's: the type of the data"},
     {"x:f16[2,3,4], s:f16[3,4] -> y, m, i = LayerNormalization(x, s) {axis=1}",
      "y:f16[2,3,4], m:f32[2,1,1], i:f32[2,1,1]", "arith=150 special=2 written=64 precision=float32", "no bias; statistics in float32"},
     {"x:f16[2,3,4], s:f16[4], b:f16[4] -> y, , i = LayerNormalization(x, s, b) {stash_type=10, axis=-1}", "y:f16[2,3,4], i:f16[2,3,1]", "precision=float16", "another type for the statistics"},

@@ -53,13 +53,30 @@ TEST_CASE("without bounds in the estimate, times follow from FLOPs, bytes and th
   CHECK(dot(series, "conv").estimated->y == doctest::Approx(10e12));
 }
 
-TEST_CASE("the ridge is peak over bandwidth, of the roof that holds most of the time") {
+TEST_CASE("the ridge is peak over bandwidth, of the roof of most FLOPs") {
   const Chart chart = make_chart(small_input(), {});
   CHECK(chart.roofs.compute.at(chart.roofs.main).value == 10e12);
   CHECK(chart.roofs.ridge(chart.roofs.main) == doctest::Approx(10));
   const Chart half = make_chart(small_input(), {.precision = Precision::Float16});
   CHECK(half.roofs.ridge(half.roofs.main) == doctest::Approx(100));
   CHECK_THROWS_AS(make_chart(small_input(), {.precision = Precision::Int4}), Error);
+  // Time does not decide: 90 % of it is in FP32 additions, 99 % of the FLOPs are in FP16 products.
+  present::PlotInput mixed = small_input();
+  const auto as_half = [](std::string row) { return row.replace(row.rfind("float32"), 7, "float16"); };
+  mixed.estimates = {present::read_plot_estimate(
+      "net.json", estimate(as_half(node(0, "product", "Conv", 1e11, 1e8)) + "," + node(1, "sum", "Add", 1e8, 1e10)))};
+  const Chart chart_of_both = make_chart(mixed, {});
+  REQUIRE(item(chart_of_both.series[0], "sum").bound_seconds >
+          9 * *item(chart_of_both.series[0], "product").bound_seconds);
+  CHECK(chart_of_both.roofs.compute[chart_of_both.roofs.main].precisions.front() == Precision::Float16);
+  CHECK(chart_of_both.roofs.has_main);
+  // Half and half: no roof is the model's.
+  mixed.estimates = {present::read_plot_estimate(
+      "net.json", estimate(as_half(node(0, "product", "Conv", 1e9, 1e6)) + "," + node(1, "sum", "Add", 1e9, 1e6)))};
+  CHECK_FALSE(make_chart(mixed, {}).roofs.has_main);
+  CHECK_FALSE(make_layout(make_chart(mixed, {}), 0).ridge);
+  mixed.estimates.clear();
+  CHECK_FALSE(make_chart(mixed, {}).roofs.has_main);
 }
 
 TEST_CASE("FP32 work is not held against a narrower tensor roof") {
@@ -133,9 +150,9 @@ TEST_CASE("the headline of kernels with a wall time is of the run, and says what
   const std::optional<Verdict> verdict = verdict_of(chart);
   REQUIRE(verdict);
   CHECK(verdict->time == "1.00 ms measured");
-  CHECK(verdict->bound.starts_with(base::rounded(100 * series.bound_seconds / run) + " % of what"));
+  CHECK(verdict->limit.starts_with(base::rounded(100 * series.bound_seconds / run, 2) + " % of what"));
   CHECK(verdict->ladder.back().seconds == run);
-  CHECK(verdict->actions.at(0) == "756 µs, 75.6 % of the run, lies between kernels.");
+  CHECK(verdict->actions.at(0).sentence() == "756 µs, 75.6 % of the run, lies between kernels.");
   // Without a wall time, the sum of the kernels is all there is.
   present::PlotInput input = measured_input();
   std::string& text = input.measured[0].text;
@@ -266,7 +283,52 @@ TEST_CASE("estimates of one model at several sizes make a path in order of size"
   REQUIRE(chart.path.size() == 2);
   CHECK(chart.path[0].label == "batch=1");
   CHECK(chart.path[1].label == "batch=100000");
-  CHECK(chart.title == "net, batch=1 … 100000 on Small machine");
+  CHECK(chart.title == "net, batch=1 … 100000 on Small machine: float32 (file), unfused");
+}
+
+TEST_CASE("a title says precision and traffic, of each model where they differ") {
+  present::PlotInput input = small_input();
+  CHECK(make_chart(input, {}).title == "net, batch=4 on Small machine: float32 (file), unfused");
+  CHECK(make_chart(measured_input(), {}).title == "net, batch=4 on Small machine: float32 (file), measured");
+  std::string other = estimate(small_nodes());
+  other.replace(other.find("net.onnx"), 8, "new.onnx");
+  input.estimates.push_back(present::read_plot_estimate("new.json", other));
+  CHECK(make_chart(input, {}).title.ends_with("on Small machine: float32 (file), unfused"));
+  input.estimates[1].document.precision = Precision::Float16;
+  const std::string title = make_chart(input, {}).title;
+  CAPTURE(title);
+  CHECK(title.find(" [float32 (file), unfused] · ") != std::string::npos);
+  CHECK(title.ends_with(" [float16, unfused] on Small machine"));
+  input.estimates.clear();
+  CHECK(make_chart(input, {}).title == "Roofline of Small machine");
+}
+
+TEST_CASE("a measured kernel is held against the roof of the format that its counters name") {
+  present::PlotInput input = measured_input();
+  input.device.peaks.push_back({Precision::Tf32, Unit::Tensor, {}, {40e12, "test"}});
+  const double before = *item(make_chart(input, {}).series[0], "conv").bound_seconds;
+  std::string& text = input.measured[0].text;
+  constexpr std::string_view kNone = "\"flops\": null";  // of the first kernel, k_conv
+  text.replace(text.find(kNone), kNone.size(), R"("flops": {"tf32.tensor": 9e8, "float32": 1e6})");
+  const Chart chart = make_chart(input, {});
+  const Item& conv = item(chart.series[0], "conv");
+  CHECK(*conv.bound_seconds == doctest::Approx(before / 4));
+  CHECK(chart.roofs.compute[*conv.roof].precisions.front() == Precision::Tf32);
+  CHECK(conv.dtype == "float32 as tf32");
+  CHECK(chart.series[0].ran_in == Precision::Tf32);
+  CHECK(chart.title == "net, batch=4 on Small machine: tf32, measured");
+}
+
+TEST_CASE("counts that are only lower bounds stay lower bounds in charts") {
+  present::PlotInput input = small_input();
+  CHECK(chart_json(make_chart(input, {})).find("at_least") == std::string::npos);
+  documents::EstimateNode& conv = input.estimates[0].document.nodes[0];
+  conv.counts.flops = conv.counts.flops.at_least();
+  const Chart chart = make_chart(input, {});
+  CHECK(item(chart.series[0], "conv").at_least);
+  CHECK_FALSE(item(chart.series[0], "relu").at_least);
+  test::check_schema(chart_json(chart), "chart");
+  CHECK(chart_text(chart).find("≥ 100 µs") != std::string::npos);
 }
 
 TEST_CASE("two estimates of one model and size are told apart by their files") {
@@ -324,6 +386,14 @@ TEST_CASE("the lightest dots beyond the limit join by type and place and lose no
   for (const Dot& each : series.dots) items += each.items.size(), share += each.share;
   CHECK(items == 500);
   CHECK(share == doctest::Approx(1));
+  std::size_t aggregates = 0;
+  for (const Dot& each : series.dots) {
+    if (!each.aggregate) continue;
+    ++aggregates;
+    CHECK(each.items.size() > 1);
+    CHECK(each.name == each.type + ", " + std::to_string(each.items.size()) + " others");
+  }
+  CHECK(aggregates > 0);
 }
 
 TEST_CASE("files that are no estimates are refused with what was expected") {

@@ -15,9 +15,7 @@
   const dots = () => all(".series .estimated > *, .series .measured > *, #outside path, #rail rect").filter((n) => is_shown(n) && (!n.closest(".series") || is_shown(n.closest(".series"))));
   // The page updates its address with a delay, or when the reader leaves.
   const address = () => (window.dispatchEvent(new Event("pagehide")), location.hash);
-  // A page whose dots would be one point on the roofline opens with other axes; most of this test is about the roofline.
-  const opened = $("#y").value, roofline = opened === "rate" ? "" : "&y=rate", show_roofline = () => roofline && set("y", "rate", "change");
-  const clear = () => { $("#clear").click(); show_roofline(); };
+  const clear = () => $("#clear").click();
   const data = JSON.parse($("#chart-data").textContent);
   // A comparison of two models opens with the new one.
   const items = data.series[data.series.length === 2 && $("#pairs-data") ? 1 : 0].items, whole = items.count;
@@ -31,12 +29,31 @@
   check("the status counts every operator", count() === whole && status().includes("100%"), status());
   check("no text of the page is a number that is none", !/\bNaN\b|Infinity|undefined/.test(document.body.innerText), document.body.innerText.match(/.{20}(NaN|Infinity|undefined).{20}/)?.[0]);
 
-  if (roofline) {
-    check("other axes than the roofline's say why", /On the roofline, .* the ridge/.test($("#axes-note").textContent) && $("#roofs").getAttribute("display") === "none", $("#axes-note").textContent);
-    check("over bytes, every row with bytes has a dot beside the line of its memory", opened !== "bytes" || ($("#bandwidth path") && !$("#rail rect")), opened);
-    show_roofline();
-    check("the roofline is one choice away", is_shown($("#roofs")) && $("#axes-note").textContent === "" && address().includes("y=rate"), location.hash);
+  check("the page opens with the roofline", $("#y").value === "rate", $("#y").value);
+  if (data.series.length === 1 && data.roofs.has_main) {
+    const at = +$("#ridge circle").getAttribute("cx"), frame = $("svg .frame").getBBox();
+    check("the frame holds the ridge of the main roof", is_shown($("#ridge")) && at >= frame.x && at <= frame.x + frame.width, at);
+    check("the main roof is solid", $(`.roof[data-roof="${data.roofs.compute[data.roofs.main].id}"] path`).getAttribute("stroke-dasharray") === "none", 0);
+  } else if (data.series.length === 1) {
+    check("without a roof of most FLOPs there is no ridge", !is_shown($("#ridge")), 0);
+  } else {
+    // Each model has the ridge of its own roof.
+    for (const [s, one] of data.series.entries()) {
+      set("series", s, "change");
+      const work = new Map();
+      one.items.roof.forEach((roof, i) => roof !== null && work.set(roof, (work.get(roof) ?? 0) + (one.items.counted_flops?.[i] ?? one.items.flops[i] ?? 0)));
+      const [roof, most] = [...work].sort((a, b) => b[1] - a[1])[0] ?? [-1, 0], all_work = one.items.flops.reduce((sum, flops, i) => sum + (one.items.counted_flops?.[i] ?? flops ?? 0), 0);
+      check(`the ridge is that of the roof of most FLOPs of model ${s}`, most > 0.501 * all_work ? is_shown($("#ridge")) && $("#precision").value == roof : most < 0.499 * all_work ? !is_shown($("#ridge")) : true, [$("#precision").value, roof, most / all_work]);
+    }
+    clear();
+    set("series", data.series.length === 2 && $("#pairs-data") ? 1 : 0, "change");
   }
+  const margin = all("#margin text").map((node) => node.getBBox()), frame_right = $("svg .frame").getBBox().x + $("svg .frame").getBBox().width;
+  check("roofs are labelled in the right margin, inside the picture, none on another", margin.length > 0 && margin.every((box, i) => box.x > frame_right && box.x + box.width <= $("#roofline").viewBox.baseVal.width + 1 && (i === 0 || box.y >= margin[i - 1].y + 10)), margin.map(({ x, y, width }) => [x, y, width]));
+  $("#marks").open = true;
+  check("the page explains its marks", /area: 1, 5 and 10 % of the time/.test($("#marks").innerText) && all("#marks li").length >= 3, $("#marks").innerText);
+  check("no type of the legend has no time", !all("#legend .type b").some((b) => b.textContent === "0%") || !(data.series[0].seconds > 0), $("#legend").textContent);
+  check("rows that stand for several have no member's name", (() => { const one = items.name; return all("#rows tr[data-line]").every((tr) => !/ others$| without a dot$/.test(tr.cells[0].title) || !one.includes(tr.cells[0].title)); })(), 0);
 
   // The runs of all models are inside the frame, whichever model's dots are shown.
   const ends = all('#plot > g.path[data-kind="runs"] > path:first-child').flatMap((path) => path.getAttribute("d").match(/-?[\d.]+ -?[\d.]+/g).map((pair) => pair.split(" ").map(Number)));
@@ -52,7 +69,7 @@
 
   // The verdict is in words, and no text contains code.
   const measured = data.series[0].time === "measured";
-  check("the headline is a verdict", $("h1").textContent.includes(measured ? "measured" : "at least") || data.series.length > 1, $("h1").textContent);
+  check("the headline is a verdict", (measured ? /measured/ : /(fused|unfused|resident)\b|launch-bound|predicted/).test($("h1").textContent) || data.series.length > 1, $("h1").textContent);
   check("the ladder is on one scale", all("#ladder li").every((li) => Math.abs(+li.querySelector("rect").getAttribute("width") - 100 * +(li.dataset.seconds ?? 0) / Math.max(...all("#ladder li").map((l) => +(l.dataset.seconds ?? 0)))) < 0.1) || !all("#ladder li[data-seconds]").length, $("#ladder")?.innerHTML);
   const code = /=>|function *\(|\[object/;
   for (const node of all(".estimated > [data-d], .measured > [data-d]").filter(is_shown).slice(0, 8)) {
@@ -248,15 +265,20 @@
     check("energy of the rows is all of it", $("#energy .lead").textContent.includes("No row") || Math.abs(shares - 100) < 3, shares);
   }
   if (open("compare")) {
-    const pairs = JSON.parse($("#pairs-data").textContent), seconds = (s, i) => (i < 0 ? 0 : s.items.seconds?.[i] ?? Math.max(s.items.compute_seconds[i] ?? 0, s.items.memory_seconds[i] ?? 0));
-    const [a, b] = data.series, sum = pairs.pairs[0].reduce((all, [i, j]) => all + seconds(b, j) - seconds(a, i), 0);
-    check("changes of the pairs add up to the change", Math.abs(sum - (b.seconds - a.seconds)) < 1e-4 * (a.seconds + b.seconds), [sum, b.seconds - a.seconds]);
-    check("no row is in two pairs", [0, 1].every((side) => { const used = pairs.pairs[0].map((pair) => pair[side]).filter((i) => i >= 0); return new Set(used).size === used.length; }), 0);
-    check("changes stand in a table and as slopes", all("#compare .slope").length > 0 && all("#compare tbody tr").length > 3, 0);
-    set("limit", "compute", "change");
-    const filtered = all("#compare .lead")[0].textContent;
-    clear();
-    check("the comparison follows the filters", filtered !== all("#compare .lead")[0].textContent, filtered);
+    const pairs = JSON.parse($("#pairs-data").textContent), seconds = (s, list) => list.reduce((sum, i) => sum + (s.items.seconds?.[i] ?? Math.max(s.items.compute_seconds[i] ?? 0, s.items.memory_seconds[i] ?? 0)), 0);
+    if (!pairs.pairs[0]) {
+      // Models that share too little are compared as wholes.
+      check("unrelated models are compared by totals alone, and it is said", all("#compare .lead")[0].textContent.includes("only totals are compared") && $('#compare table[aria-label="Totals"] tbody tr'), all("#compare .lead")[0].textContent);
+    } else {
+      const [a, b] = data.series, sum = pairs.pairs[0].reduce((all, [i, j]) => all + seconds(b, j) - seconds(a, i), 0);
+      check("changes of the pairs add up to the change", Math.abs(sum - (b.seconds - a.seconds)) < 1e-4 * (a.seconds + b.seconds), [sum, b.seconds - a.seconds]);
+      check("no row is in two pairs", [0, 1].every((side) => { const used = pairs.pairs[0].flatMap((pair) => pair[side]); return new Set(used).size === used.length; }), 0);
+      check("changes stand in a table and as slopes", all("#compare .slope").length > 0 && all("#compare tbody tr").length > 3, 0);
+      set("limit", "compute", "change");
+      const filtered = all("#compare .lead")[0].textContent;
+      clear();
+      check("the comparison follows the filters", filtered !== all("#compare .lead")[0].textContent, filtered);
+    }
   }
   clear();
   check("a row of an estimate says what fusing it saves", !$("#what-if-data") || JSON.parse($("#what-if-data").textContent).fused || heads().some((h) => h.dataset.sort === "recoverable"), heads().map((h) => h.dataset.sort));
@@ -284,10 +306,10 @@
   $("#dark").click();
   clear();
 
-  location.hash = "#q=" + encodeURIComponent(name) + "&sort=name&" + zoomed.slice(1) + roofline;
+  location.hash = "#q=" + encodeURIComponent(name) + "&sort=name&" + zoomed.slice(1);
   window.dispatchEvent(new HashChangeEvent("hashchange"));
   check("an address brings its view back", $("#search").value === name && count() < whole && place() !== still, location.hash);
-  location.hash = "#row=99999&s=77&level=l9&view=1,0,x,y&roof=%3Cb%3E&sort=bogus&share=-4" + roofline;
+  location.hash = "#row=99999&s=77&level=l9&view=1,0,x,y&roof=%3Cb%3E&sort=bogus&share=-4";
   window.dispatchEvent(new HashChangeEvent("hashchange"));
   check("a senseless address is the whole picture", count() === whole && place() === still, location.hash);
 

@@ -112,7 +112,9 @@ TEST_CASE("llm-serving claims an interval for decoders only") {
   CHECK(!other.roofline->predicted->low);
   CHECK(test::contains(warnings(other), "has no cache of keys and values"));
   const Model decoder = load_model(test::source_path("models/skeletons/llama_past_dynamo.onnx"));
-  CHECK(estimate::make_estimate(decoder, on("llm-serving", "h100-sxm")).roofline->predicted->low);
+  estimate::EstimateRequest step = on("llm-serving", "h100-sxm");
+  step.phase = PhaseOptions{.phase = Phase::Decode, .tokens = 1, .past = 64};
+  CHECK(estimate::make_estimate(decoder, step).roofline->predicted->low);
 }
 
 TEST_CASE("no engine predicts training") {

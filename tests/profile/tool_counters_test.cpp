@@ -94,8 +94,8 @@ cat table > "$2"
   REQUIRE(measured.devices.size() == 2);
   REQUIRE(measured.kernels.size() == 2);
   CHECK(measured.kernels[0].device != measured.kernels[1].device);
-  CHECK(test::contains(result.out, "GH100\n1 of 1 kernels agree"));
-  CHECK(test::contains(result.out, "GA100\n1 of 1 kernels agree"));
+  CHECK(test::contains(result.out, "GH100\n1 of 1 kernel agrees"));
+  CHECK(test::contains(result.out, "GA100\n1 of 1 kernel agrees"));
   const std::string arguments = test::read_file(shop.path("ncu_arguments"));
   const std::string ampere = arguments.substr(0, arguments.find("----"));  // chips are in the order of their names
   CHECK(test::contains(ampere, "--devices\n1\n"));

@@ -1,11 +1,11 @@
 // Whole reports of small models, and what reports say about unknown values.
+#include "pagoda/present/report.h"
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/csv_reader.h"
 #include "pagoda/core/conventions.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/estimate/compare.h"
 #include "pagoda/estimate/make_estimate.h"
-#include "pagoda/present/report.h"
 
 #include <doctest/doctest.h>
 
@@ -15,6 +15,8 @@
 #include "support/golden.h"
 #include "support/json_schema.h"
 #include "support/text_graph.h"
+
+#include "report/rows.h"
 
 namespace pagoda::present {
 namespace {
@@ -87,6 +89,100 @@ TEST_CASE("a row on both sides whose bound is known on one side only has no diff
   CHECK(added == 1);
 }
 
+TEST_CASE("a comparison of bounds says lower, by token where the work differs, and nothing faster") {
+  EstimateRequest request{.traffic = TrafficModel::Fused};
+  request.device = documents::find_device("h200");
+  const auto compared = [&](const char* before_text, const char* after_text) {
+    const EstimateDocument before = estimated(before_text, request), after = estimated(after_text, request);
+    return comparison_report(Format::Table, before, after, estimate::compare(before, after), {.width = 100});
+  };
+  const std::string text = compared("x:f32[64,512], w:f32[512,512]=const -> y = MatMul(x, w) @ a",
+                                    "x:f16[64,512], w:f16[512,512]=const -> y = MatMul(x, w) @ a");
+  CHECK(text.substr(0, text.find('\n')).find(": lower bound ") != std::string::npos);
+  CHECK(text.find("× lower, ") != std::string::npos);
+  CHECK(text.find("fused, float32 (file) → float16 (file)") != std::string::npos);
+  CHECK(text.find("faster") == std::string::npos);
+  // Unrelated models: totals alone.
+  const std::string unrelated = compared("x:f32[64,512], w:f32[512,512]=const -> y = MatMul(x, w) @ a",
+                                         "x:f32[8,3,9,9], w:f32[4,3,3,3]=const -> y = Conv(x, w) @ b");
+  CHECK(unrelated.find("Less than half of the work matches") != std::string::npos);
+  CHECK(unrelated.find("matched by") == std::string::npos);
+}
+
+TEST_CASE("a change of time is per item where items differ, and faster only beyond the intervals") {
+  using report::ComparedTime;
+  using report::TimeKind;
+  struct Row {
+    TimeKind kind;
+    ComparedTime before, after;
+    const char* verdict;
+  };
+  const Row rows[] = {
+      {TimeKind::Bound, {.seconds = 2e-3}, {.seconds = 1e-3}, "lower bound 2.00× lower"},
+      {TimeKind::Bound, {.seconds = 1e-3}, {.seconds = 1.001e-3}, "lower bound unchanged"},
+      {TimeKind::Bound,
+       {.seconds = 34.6e-3, .flops = 2048e9, .units = 2048, .are_tokens = true},
+       {.seconds = 3.08e-3, .flops = 1e9, .units = 1, .are_tokens = true},
+       "lower bound a token 182× higher"},
+      {TimeKind::Bound,
+       {.seconds = 4, .flops = 1e9, .units = 2},
+       {.seconds = 1, .flops = 2e9, .units = 2},
+       "lower bound an item 4.00× lower"},
+      {TimeKind::Predicted,
+       {.seconds = 2, .low = 1.8, .high = 2.2},
+       {.seconds = 1, .low = 0.9, .high = 1.1},
+       "2.00× faster"},
+      {TimeKind::Predicted,
+       {.seconds = 2, .low = 1, .high = 3},
+       {.seconds = 1, .low = 0.5, .high = 1.5},
+       "no difference beyond the intervals"},
+      {TimeKind::Measured, {.seconds = 2}, {.seconds = 1}, "measured time 2.00× lower"},
+  };
+  for (const Row& row : rows) CHECK(report::time_change(row.kind, row.before, row.after).verdict == row.verdict);
+}
+
+TEST_CASE("layers that numbers alone tell apart name the first of them") {
+  std::string text = "x:f32[1,8,16,16], w:f32[8,8,3,3]=const, v:f32[8,8,1,1]=const -> ";
+  const char* value = "x";
+  std::vector<std::string> values;
+  for (int i = 0; i < 8; ++i) values.push_back("v" + std::to_string(i));
+  for (int i = 0; i < 8; ++i) {
+    text += (i == 0 ? "" : "; ") + values[static_cast<std::size_t>(i)] + " = Conv(" + value + ", " +
+            (i % 2 == 0 ? "w) {pads=[1,1,1,1]}" : "v)") + " @ p2o.Conv." + std::to_string(i);
+    value = values[static_cast<std::size_t>(i)].c_str();
+  }
+  const std::string answer = table_report(estimated(text.c_str()), {.rows = Rows::None});
+  CHECK(answer.find("Conv ×4  p2o.Conv.0, …") != std::string::npos);
+  CHECK(answer.find("Conv ×4  p2o.Conv.1, …") != std::string::npos);
+  // The kernels of a table are merged alike.
+  const std::string table =
+      table_report(estimated(text.c_str(), {.traffic = TrafficModel::Fused}), {.rows = Rows::Group, .top = 5});
+  CHECK(table.find("p2o.Conv.0, … ×4") != std::string::npos);
+}
+
+TEST_CASE("rows of a narrow table can be told apart") {
+  const std::string table = table_report(estimated("x:f32[64,64], w:f32[64,64]=const -> "
+                                                   "a = MatMul(x, w) @ /encoder/layer.0/intermediate/dense/MatMul; "
+                                                   "y = MatMul(a, w) @ /encoder/layer.1/intermediate/dense/MatMul"),
+                                         {.rows = Rows::Node, .width = 80});
+  const auto line = [&](int row) {
+    std::size_t at = table.find("\n0 ");
+    for (int i = 0; i < row; ++i) at = table.find('\n', at + 1);
+    return table.substr(at + 2, table.find('\n', at + 1) - at - 2);
+  };
+  CHECK(line(0) != line(1));
+  CHECK(line(0).find("layer.0") != std::string::npos);
+}
+
+TEST_CASE("a model that contradicts itself cannot run; the header lists only domains in use") {
+  const EstimateDocument broken = estimated("x:f32[2,4], y:f32[2,5] -> a = Add(x, y) @ sum");
+  CHECK(table_report(broken, {.rows = Rows::None}).find("the model cannot run at these sizes, see sum") !=
+        std::string::npos);
+  EstimateDocument net = estimated(kNet);
+  net.model.opsets["ai.onnx.preview.training"] = 1;
+  CHECK(table_report(net).find("preview") == std::string::npos);
+}
+
 TEST_CASE("the optimizer's row counts no parameter a second time") {
   const EstimateDocument net = estimated(kNet, {.training = TrainingOptions{}});
   const std::string csv = csv_report(net);
@@ -157,6 +253,11 @@ TEST_CASE("sizes that the data decide are named with their cause") {
   CHECK(report["symbols"][0]["upper"] == "4*n");
   CHECK(free_dims_report(subject).find("sizes that the data decide") != std::string::npos);
   CHECK(free_dims_report(subject).find(" (at most 4*n)") != std::string::npos);
+  // Arithmetic on sizes that has no exact integers is not data.
+  const EstimateDocument scaled = estimated(
+      "x:f32[N,C], half:f32[1]=[0.5] -> s = Shape(x); f = Cast(s) {to=f32}; h = Mul(f, half); i = Cast(h) {to=i64}; "
+      "y = Reshape(x, i)");
+  CHECK(free_dims_report(scaled).find("sizes that the data decide") == std::string::npos);
 }
 
 TEST_CASE("JSON keeps to its schema") {
@@ -275,7 +376,7 @@ TEST_CASE("a node that is not understood is told apart from those behind it") {
       "x:f32[N,4], y:f32[N,5] -> a = Add(x, y); b = Relu(a); c = Mul(b, x); d = NoSuchOp(c); e = Gather(c, d)");
   CHECK(subject.totals.unmodelled_nodes == 5);
   CHECK(diagnostics_report(subject.diagnostics) ==
-        "warning: a: not modelled: shapes [N,4] and [N,5] do not broadcast\n"
+        "warning: a: cannot run at these sizes: shapes [N,4] and [N,5] do not broadcast\n"
         "warning: d: not modelled: no rule for NoSuchOp\n"
         "and 3 nodes behind them: an input's rank is not known\n");
 }
@@ -288,8 +389,8 @@ TEST_CASE("operators are listed with what they cost") {
   // Columns: versions, types, values. Loop is handled by the walk.
   CHECK(std::regex_search(list, std::regex(" Gather +1 11 13 +yes +yes ")));
   CHECK(list.find(" Loop ") != std::string::npos);
-  CHECK(list_report(Format::Json, List::Operators)
-            .find("\"types\": \"X W B?: T -> Y: T; T = float16-64 bfloat16\"") != std::string::npos);
+  CHECK(list_report(Format::Json, List::Operators).find("\"types\": \"X W B?: T -> Y: T; T = float16-64 bfloat16\"") !=
+        std::string::npos);
 }
 
 TEST_CASE("a row of CSV reads back, whatever its cells hold") {

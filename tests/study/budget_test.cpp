@@ -86,19 +86,23 @@ TEST_CASE("a limit is kept, passed, or cannot be told") {
   }
 }
 
-TEST_CASE("time is held against the bound, and needs a device") {
+TEST_CASE("a bound on the time proves only that a limit is exceeded, and needs a device") {
   const Analysis analysis = analyze(test::graph("x:f32[4,8], w:f32[8,16]=const -> y = MatMul(x, w)"));
   const Budget limit = parse_budget(BudgetKind::Seconds, "1us");
   CHECK_THROWS_AS(check_budget(limit, analysis, {}), Error);
   RooflineTotals time;
   time.seconds = 0.9e-6;
-  CHECK(check_budget(limit, analysis, {.time = &time}).verdict == Verdict::Fits);
+  const BudgetResult within = check_budget(limit, analysis, {.time = &time});
+  CHECK(within.verdict == Verdict::CannotTell);
+  CHECK(within.is_bound_within);
+  CHECK(within.causes == std::vector<std::string>{"a lower bound on the time proves only that a limit is exceeded"});
   time.seconds = 1.1e-6;
   CHECK(check_budget(limit, analysis, {.time = &time}).verdict == Verdict::Exceeds);
   time.seconds = 0.9e-6;
   time.unknown_rows = 2;
   time.at_least = true;
   CHECK(check_budget(limit, analysis, {.time = &time}).verdict == Verdict::CannotTell);
+  CHECK_FALSE(check_budget(limit, analysis, {.time = &time}).is_bound_within);
 }
 
 TEST_CASE("a count is held against a limit exactly, beyond what a double tells apart") {
@@ -130,4 +134,23 @@ TEST_CASE("every point of a sweep keeps to the limit, and the largest is named")
   CHECK(untimed.verdict == Verdict::CannotTell);
   CHECK_FALSE(untimed.value.has_value());
   CHECK(untimed.causes.front() == "not known at n=1 and 2 other points");
+}
+
+TEST_CASE("a limit in MACs is held against MACs and one in FLOPs against FLOPs, whatever is counted") {
+  const Analysis analysis = analyze(test::graph("x:f32[4,8], w:f32[8,16]=const -> y = MatMul(x, w)"));
+  struct Row {
+    const char* limit;
+    Convention count;
+    Verdict verdict;
+  };
+  constexpr Row kRows[] = {
+      {"600MAC", Convention::Flops, Verdict::Fits},  // 4·8·16 = 512 MACs, 1,024 FLOPs
+      {"0.6kMACs", Convention::Macs, Verdict::Fits},   {"600FLOP", Convention::Flops, Verdict::Exceeds},
+      {"600FLOP", Convention::Macs, Verdict::Exceeds}, {"600", Convention::Flops, Verdict::Exceeds},
+      {"600", Convention::Macs, Verdict::Fits},
+  };
+  for (const Row& row : kRows) {
+    const Budget limit = parse_budget(BudgetKind::Flops, row.limit);
+    CHECK_MESSAGE(check_budget(limit, analysis, {.count = row.count}).verdict == row.verdict, row.limit);
+  }
 }

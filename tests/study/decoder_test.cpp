@@ -73,7 +73,8 @@ TEST_CASE("a state that ordinary operators bring from step to step is a cache of
   // A convolution's last inputs and a recurrence, named as exporters pair them; an encoder's keys are computed anew.
   const Model model = test::graph(
       "x:f32[B,S,8], encoded:f32[B,E,8], past_states.0.conv_state:f32[B,8,3], past_states.0.ssm_state:f32[B,8,4], "
-      "past_states.0.encoder:f32[B,E,8], w:f32[8,8]=const, a:f32[8,4]=const, from:i64[1]=[-3], to:i64[1]=[9223372036854775807], "
+      "past_states.0.encoder:f32[B,E,8], w:f32[8,8]=const, a:f32[8,4]=const, from:i64[1]=[-3], "
+      "to:i64[1]=[9223372036854775807], "
       "axis:i64[1]=[2], last:i64=0 -> "
       "p = MatMul(x, w); t = Transpose(p) {perm=[0,2,1]}; c = Concat(past_states.0.conv_state, t) {axis=2}; "
       "present.0.conv_state = Slice(c, from, to, axis); h = Mul(past_states.0.ssm_state, a); "
@@ -121,6 +122,35 @@ TEST_CASE("a flag decides which branch of a merged decoder runs") {
     CHECK_THROWS_WITH_AS(set_flag(model, kCacheBranch, cached), doctest::Contains("no such input of one boolean"),
                          Error);
   }
+}
+
+TEST_CASE("a number given for an input of one element decides what it reaches") {
+  const char* text =
+      "x:f32[N,8], w:f32[8,8]=const, rate:i64[], scale:f32[1], k:i64=16000, half:f32=0.5 -> c = Equal(rate, k); "
+      "a = If(c) {then_branch=( -> b = MatMul(x, w)), else_branch=( -> d = Relu(x))}; g = Greater(scale, half); "
+      "y = If(g) {then_branch=( -> e = Exp(a)), else_branch=( -> f = Identity(a))}";
+  struct Row {
+    std::int64_t rate;
+    double scale;
+    const char *macs, *special;
+  };
+  const Row rows[] = {{16000, 0.75, "64*N", "8*N"}, {8000, 0.25, "0", "0"}};
+  for (const Row& row : rows) {
+    Model model = test::graph(text);
+    CHECK(has_scalar(model, "rate"));
+    CHECK_FALSE(has_scalar(model, "x"));
+    CHECK_FALSE(has_flag(model, "rate"));
+    set_scalar(model, "rate", Dim(row.rate));
+    set_scalar(model, "scale", row.scale);
+    const Analysis analysis = analyze(model);
+    CHECK(analysis.totals.cost.macs.to_string() == row.macs);
+    CHECK(analysis.totals.cost.special.to_string() == row.special);
+    CHECK(analysis.diagnostics.empty());
+    CHECK_THROWS_WITH_AS(set_scalar(model, "x", Dim(1)), doctest::Contains("give other inputs a shape"), Error);
+  }
+  Model model = test::graph(text);
+  CHECK_THROWS_WITH_AS(set_scalar(model, "rate", 0.5), doctest::Contains("the input holds int64; give an integer"),
+                       Error);
 }
 
 TEST_CASE("a merged decoder is looked at in another phase, too") {
@@ -295,7 +325,9 @@ TEST_CASE("tables that positions look up, by where their index comes from") {
       "ids:i64[B,S], past:f32[B,4,P,8], x:f32[B,S,16], p:f32[448,16]=const, one:i64=1, two:i64=2, from:i64[1]=[0], "
       "axis:i64[1]=[AXIS] -> a = Shape(ids); s = Gather(a, one); b = Shape(past); h = Gather(b, two); t = Add(s, h); "
       "e = Unsqueeze(t, from); f = Unsqueeze(h, from); q = Slice(p, f, e, axis); y = Add(x, q)";
-  const auto along = [&](const char* axis) { return table(std::string(cut).replace(std::string(cut).find("AXIS"), 4, axis).c_str()); };
+  const auto along = [&](const char* axis) {
+    return table(std::string(cut).replace(std::string(cut).find("AXIS"), 4, axis).c_str());
+  };
   REQUIRE(along("0"));
   CHECK(along("0")->positions == 448);
   CHECK_FALSE(along("1"));  // columns

@@ -71,7 +71,23 @@ TEST_CASE("the cache of a decoder is counted with the new token, apart from the 
   const MemoryNeed need = memory_need(model, decode);
   // Keys and values of 12 layers, 12 heads of 64, float32, for 100 tokens of 2 sequences.
   CHECK(need.cache == 2 * 12 * 12 * 64 * 4 * 100 * 2);
-  CHECK(need.total() == *decode.totals.param_bytes.value() + decode.totals.activation_peak_bytes->evaluate({}));
+  CHECK(need.total() == *decode.totals.weight_bytes.value() + decode.totals.activation_peak_bytes->evaluate({}));
+}
+
+TEST_CASE("memory that is up to the data fits if its upper bound does, and is no largest size") {
+  const Model model = test::graph("x:f32[N,4] -> i = NonZero(x)");
+  const Analysis analysis = analyze(model, {.batch = 4});
+  const MemoryNeed need = memory_need(model, analysis);
+  CHECK(need.at_least);
+  CHECK(need.total() == 4 * 16 + 8 * 2);    // one position
+  CHECK(need.most == 4 * 16 + 8 * 2 * 16);  // all 16
+  CHECK(need.fits(need.most) == true);
+  CHECK_FALSE(need.fits(*need.most - 1).has_value());
+  CHECK(need.fits(need.total() - 1) == false);
+  const Analysis open = analyze(model, {.symbolic_batch = true});
+  CHECK_FALSE(largest_size(model, open, axis_symbols(model, open, "batch"), 1'000'000).has_value());
+  const Analysis assumed = analyze(model, {.batch = 4, .assumed = {{"nonzero", 3}}});
+  CHECK_FALSE(memory_need(model, assumed).at_least);
 }
 
 }  // namespace pagoda

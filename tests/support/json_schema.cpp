@@ -63,6 +63,8 @@ class Checker {
         report(where, "is " + value.dump() + ", expected one of " + argument.dump());
     } else if (keyword == "minimum") {
       if (value.is_number() && value < argument) report(where, "is " + value.dump() + ", below " + argument.dump());
+    } else if (keyword == "maximum") {
+      if (value.is_number() && value > argument) report(where, "is " + value.dump() + ", above " + argument.dump());
     } else if (keyword == "exclusiveMinimum") {
       if (value.is_number() && value <= argument)
         report(where, "is " + value.dump() + ", not above " + argument.dump());

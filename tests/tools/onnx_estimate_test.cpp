@@ -156,11 +156,16 @@ TEST_CASE("sizes that cannot be 1 are asked for, and no time is told without the
   const Outcome table = workshop().run("audio.onnx");
   CHECK(table.code == 0);
   CHECK(table.err.find("warning: " + problem) != std::string::npos);
-  for (const char* option : {"--device h200", "--memory", "--profile-structure json", "--sweep n=1,2 --device h200"}) {
+  for (const char* option : {"--memory", "--profile-structure json", "--sweep n=1,2 --device h200"}) {
     const Outcome result = workshop().run(std::string("audio.onnx ") + option);
     CHECK_MESSAGE(result.code == 1, option);
     CHECK_MESSAGE(result.err == "onnx-estimate: " + problem + "\n", result.err);
   }
+  const Outcome timed = workshop().run("audio.onnx --device h200");
+  CHECK(timed.code == 0);
+  CHECK(timed.out.find("set samples first") != std::string::npos);
+  CHECK(timed.out.find("work     ?") != std::string::npos);
+  CHECK(timed.err.find("warning: " + problem) != std::string::npos);
   CHECK(workshop().run("audio.onnx --dim samples=100 --device h200").err.find("not a size") == std::string::npos);
   const Outcome sweep = workshop().run("audio.onnx --sweep samples=100,200 --device h200 --format json");
   REQUIRE_MESSAGE(sweep.code == 0, sweep.err);
@@ -184,6 +189,18 @@ TEST_CASE("a phase, or --input, decides which half of a merged decoder runs") {
     REQUIRE_MESSAGE(result.code == 0, result.err);
     CHECK_MESSAGE(json::parse(result.out)["totals"]["macs"] == macs, arguments);
   }
+  for (const char* value : {"16000", "8000"}) {
+    const Outcome given = workshop().run(std::string("rate.onnx --strict --input sr=") + value);
+    CHECK(given.code == (std::string_view(value) == "16000" ? 0 : 3));  // only the other branch has unknown work
+  }
+  const Outcome open = workshop().run("rate.onnx --strict");
+  CHECK(open.code == 3);
+  CHECK_MESSAGE(
+      open.err.find("the data decide its branch: then 1.02 kFLOP, else ≥ 0 FLOP; totals take the then branch; "
+                    "set --input sr=VALUE") != std::string::npos,
+      open.err);
+  CHECK(workshop().run("rate.onnx --input sr=0.5").err.find("the input holds int64; give an integer") !=
+        std::string::npos);
   CHECK(workshop().run("net.onnx --input x=true").err.find("no such input of one boolean") != std::string::npos);
 }
 
@@ -342,10 +359,11 @@ TEST_CASE("no option is dropped beside another") {
       return last.substr(0, last.find(' '));
     }
   };
-  // Pairs in which one option implies the other are left out: JSON has formulas wherever a dim is free.
+  // Pairs in which one option implies the other are left out: JSON has formulas wherever a dim is free, and the engine
+  // that is predicted runs in float16.
   const Option options[] = {{"--batch 4", false},
                             {"--device h200", true},
-                            {"--traffic fused", false},
+                            {"--device h200 --traffic unfused", true},
                             {"--precision fp16", false},
                             {"--symbolic", false},
                             {"--memory", false},
@@ -354,7 +372,7 @@ TEST_CASE("no option is dropped beside another") {
                             {"--count macs", false},
                             {"--training", false},
                             {"--sweep batch=1,2", false},
-                            {"--compare product.onnx", false},
+                            {"--compare long.onnx", false},
                             {"--device h200 --what-if fp32,fp16", true},
                             {"--device h200,orin-agx", true},
                             {"--device rtx-3090 --predict", true},
@@ -370,7 +388,7 @@ TEST_CASE("no option is dropped beside another") {
       for (const Option& b : options) {
         if (is(a, b.text) || (a.has_device && b.has_device)) continue;
         if (is(b, "--symbolic") && std::string(format) == "json") continue;
-        if (is(b, "--top 1") && is(a, "--traffic fused")) continue;  // the model has only one kernel
+        if (is(b, "--precision fp16") && is(a, "--device rtx-3090 --predict")) continue;
         const Outcome alone = run(a.text), both = run(std::string(a.text) + " " + b.text);
         if (both.code == 2) {
           const bool names_one =
@@ -579,6 +597,105 @@ TEST_CASE("--assume gives a size that the data decide, and names those that ther
     CHECK(std::to_string(outcome.code) == code);
     CHECK(outcome.says(reason));
   }
+}
+
+TEST_CASE("without its sizes a run has no time, no fit and no verdict, but counts at 1 and formulas") {
+  const Models& models = workshop();
+  const std::string image = "image.onnx --device h200 ";
+  const json schema = test::schema("estimate");
+  const Outcome found = models.run(image + "--what-if fp16 --traffic fused --format json");
+  REQUIRE_MESSAGE(found.code == 0, found.err);
+  CHECK(found.says("set them with --dim height=V --dim n=V --dim width=V for times and fits"));
+  const json report = json::parse(found.out);
+  CHECK(test::violations(report, schema).empty());
+  CHECK(report.at("unset") == json::array({"height", "width"}));  // the batch stays 1
+  CHECK(report.at("totals").at("macs") == 12);
+  CHECK(report.at("symbolic").at("macs") == "12*height*n*width");
+  for (const char* time : {"seconds", "floor_seconds", "eager_seconds", "compute_seconds", "memory_seconds"})
+    CHECK_MESSAGE(report.at("roofline").at(time).is_null(), time);
+  CHECK(report.at("roofline").at("launches").is_null());
+  CHECK(report.at("roofline").at("nodes").empty());
+  CHECK(report.at("roofline").at("device") == "h200");
+  for (const char* number : {"total_bytes", "fits", "largest_batch", "longest_context"})
+    CHECK_MESSAGE(report.at("fit").at(number).is_null(), number);
+  for (const char* other : {"variants", "advice"}) CHECK_FALSE(report.contains(other));
+
+  for (const char* view : {"", "--by node", "--by type", "--format markdown", "--traffic fused --by group"}) {
+    const Outcome table = models.run(image + view);
+    CAPTURE(view);
+    CHECK(table.code == 0);
+    CHECK_FALSE(table.says("0 s"));
+    CHECK_FALSE(table.says("largest batch"));
+    CHECK_FALSE(table.says(" µs"));
+  }
+  CHECK(models.run(image + "--by node").says("depends on height, width"));
+
+  CHECK(models.run(image + "--format netron").code == 0);
+  const Outcome metric = models.run(image + "--format netron --metric seconds");
+  CHECK(metric.code == 2);
+  CHECK(metric.says("--metric seconds depends on height, width; set them with --dim"));
+
+  // A size that a sweep sets is known.
+  const json swept = json::parse(models.run(image + "--sweep height=8,16 --dim width=8 --format json").out);
+  CHECK_FALSE(swept.contains("unset"));
+  CHECK(swept.at("sweep").at("points").at(0).at("seconds").is_number());
+  const json half = json::parse(models.run(image + "--sweep height=8,16 --format json").out);
+  CHECK(half.at("unset") == json::array({"width"}));
+  CHECK_FALSE(half.at("sweep").at("points").at(0).contains("seconds"));
+  const json whole = json::parse(models.run(image + "--dim height=8 --dim width=8 --format json").out);
+  CHECK_FALSE(whole.contains("unset"));
+  CHECK(whole.at("roofline").at("seconds").is_number());
+}
+
+TEST_CASE("budgets cannot tell about a run without its sizes, and say which to set") {
+  const Outcome time = workshop().run("image.onnx --device h200 --max-seconds 1s");
+  CHECK(time.code == 3);
+  CHECK(time.says("seconds: cannot tell 1s, found ?; it depends on height, width; set them with --dim"));
+  const Outcome work = workshop().run("image.onnx --max-flops 1GFLOP");
+  CHECK(work.code == 3);
+  CHECK(work.says("flops: cannot tell 1GFLOP"));
+}
+
+TEST_CASE("counts that depend on the data are lower bounds in every output") {
+  const Models& models = workshop();
+  const Outcome found = models.run("nms.onnx --device h200 --traffic fused --format json");
+  const json report = json::parse(found.out);
+  CHECK(test::violations(report, test::schema("estimate")).empty());
+  CHECK(report.at("totals").at("lower_bounds").dump().find("\"flops\"") != std::string::npos);
+  CHECK(report.at("nodes").at(2).at("lower_bounds").dump().find("\"arith\"") != std::string::npos);
+  CHECK_FALSE(report.at("totals").at("lower_bounds").dump().find("param") != std::string::npos);
+  CHECK(report.at("totals").at("intensity").is_null());
+  CHECK(report.at("traffic").contains("lower_bounds"));
+  CHECK(report.at("roofline").at("at_least") == true);
+  CHECK(report.at("fit").at("at_least") == true);
+  CHECK(report.at("fit").at("fits") == true);  // also with 150 boxes, the most that there can be
+  CHECK(report.at("fit").at("largest_batch").is_null());
+
+  const Outcome answer = models.run("nms.onnx --device h200");
+  CHECK(answer.says("1 size that the data decide is taken as 1"));
+  for (const char* view : {"", "--by node", "--by type", "--format markdown"}) {
+    CAPTURE(view);
+    CHECK(models.run("nms.onnx " + std::string(view)).says("≥ "));
+    CHECK_FALSE(models.run("nms.onnx " + std::string(view)).says("≥ ≥"));
+    CHECK_FALSE(models.run("nms.onnx --assume selected_boxes=7 " + std::string(view)).says("≥ "));
+  }
+  CHECK(models.run("nms.onnx --symbolic").says("decided by the data at nms"));
+
+  const auto rows = csv_rows(models.run("nms.onnx --format csv").out);
+  CHECK(rows.at(0).back() == "lower_bounds");
+  CHECK(rows.at(3).back().find("arith;") == 0);
+  CHECK(rows.at(3).at(column(rows.at(0), "arith")) == "3");
+  CHECK(csv_rows(models.run("nms.onnx --assume selected_boxes=7 --format csv").out).at(0).back() != "lower_bounds");
+
+  // A sweep over the size itself has exact points.
+  const json swept = json::parse(models.run("nms.onnx --sweep selected_boxes=1,7 --format json").out);
+  CHECK_FALSE(swept.at("sweep").at("points").at(1).contains("lower_bounds"));
+}
+
+TEST_CASE("memory that is a lower bound says what it leaves out") {
+  const Outcome found = workshop().run("ends.onnx");
+  CHECK(found.out.find("memory   ≥ ") != std::string::npos);
+  CHECK(found.says("memory is a lower bound, without t (strings have any length)"));
 }
 
 }  // namespace

@@ -20,8 +20,7 @@
 namespace pagoda::tools::bench {
 namespace {
 
-using base::Setting;
-using lab::Axis;
+using base::Setting, lab::Axis;
 
 constexpr const char* kExamples = R"(Examples:
   pagoda-bench run resnet50.onnx --backend ort --batch 1,8 --optimization disable,all -o out

@@ -20,13 +20,8 @@
 namespace pagoda::tools::bench {
 namespace {
 
-using documents::Config;
-using documents::is_set;
-using documents::Result;
-using documents::ResultStatus;
-using documents::text_of;
-using documents::Verification;
-using documents::VerificationCode;
+using documents::Config, documents::is_set, documents::Result, documents::ResultStatus, documents::text_of,
+    documents::Verification, documents::VerificationCode;
 
 std::string prepare_request(const Config& config, const std::string& folder) {
   return request("prepare", [&](JsonWriter& json) {

@@ -13,8 +13,7 @@
 namespace pagoda::tools::bench {
 namespace {
 
-using documents::Verification;
-using documents::VerificationCode;
+using documents::Verification, documents::VerificationCode;
 
 template <typename T>
 void read_as(const std::string& bytes, std::vector<double>& values) {

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"

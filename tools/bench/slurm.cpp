@@ -30,8 +30,7 @@ constexpr std::int64_t kDefaultMaxArraySize = 1001;
 // and shutdown around the experiment.
 constexpr double kExtraSeconds = 300;
 
-using base::Output;
-using base::Stream;
+using base::Output, base::Stream;
 
 // Empty if the program does not exist. Waits at most two minutes for a controller that does not answer.
 std::optional<Output> output_of(const std::vector<std::string>& command) {
@@ -138,7 +137,7 @@ void take_state(const SlurmArray& array, const std::vector<std::string>& line, b
   const std::size_t underscore = line[0].find('_');
   if (underscore == std::string::npos || line[0].substr(0, underscore) != array.job) return;
   const auto task = integer(std::string_view(line[0]).substr(underscore + 1));
-  if (!task || !std::binary_search(array.tasks.begin(), array.tasks.end(), *task)) return;
+  if (!task || !std::ranges::binary_search(array.tasks, *task)) return;
   SlurmTask state{.state = line[1].substr(0, line[1].find(' '))};  // "CANCELLED by 0"
   if (is_squeue && line.size() > 2) state.restarts = integer(line[2]).value_or(0);
   if (line.size() > 3 && line[3] != "None") state.reason = line[3];

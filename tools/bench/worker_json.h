@@ -13,8 +13,7 @@
 
 namespace pagoda::tools::bench {
 
-using base::JsonValue;
-using base::JsonWriter;
+using base::JsonValue, base::JsonWriter;
 
 // {"op":…} with the members that `add` writes, as one line.
 std::string request(std::string_view op, const std::function<void(JsonWriter&)>& add = {});

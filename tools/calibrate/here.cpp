@@ -137,7 +137,7 @@ int calibrate_here(const CalibrateArguments& arguments) {
     if (rows.empty()) break;
     say(cat(rows.size(), " runs once more: the host had their processors on different caches"));
     for (documents::Result& result : results_of(rows, engine.rounds + more))
-      if (std::none_of(results.begin(), results.end(), [&](const auto& known) { return known.key == result.key; }))
+      if (std::ranges::find(results, result.key, &documents::Result::key) == results.end())
         results.push_back(std::move(result));
   }
   const Rounds rounds = rounds_of(engine, results);

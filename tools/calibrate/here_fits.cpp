@@ -106,7 +106,7 @@ std::vector<lab::TimedPart> parts_of(const documents::Result& result) {
     if (row == kOperators.end() || !layer.seconds || *layer.seconds <= 0) continue;
     const Kinds kinds = row->second.empty() ? convolutions_of(documents::text_of(layer.facts, "second")) : row->second;
     if (kinds.empty()) continue;
-    auto part = std::find_if(parts.begin(), parts.end(), [&](const auto& known) { return known.kinds == kinds; });
+    auto part = std::ranges::find(parts, kinds, &lab::TimedPart::kinds);
     if (part == parts.end()) part = parts.insert(part, {kinds, 0});
     part->seconds += *layer.seconds;
   }

@@ -17,7 +17,7 @@ constexpr double kDisturbed = 1.25;  // times the fastest round
 const StudyRow& row_of(const HereEngine& engine, const documents::Result& result) {
   const auto number = [&](const char* axis) { return documents::integer_of(result.config, axis).value_or(0); };
   const std::string model = documents::text_of(result.config, "model");
-  const auto found = std::find_if(engine.study.begin(), engine.study.end(), [&](const StudyRow& row) {
+  const auto found = std::ranges::find_if(engine.study, [&](const StudyRow& row) {
     return model == row.model && row.sequence == number("sequence") &&
            std::max<std::int64_t>(row.batch, 1) == number("batch");
   });
@@ -66,7 +66,7 @@ Rounds rounds_of(const HereEngine& engine, const std::vector<documents::Result>&
     if (result.status == documents::ResultStatus::Ok && result.timing)
       rounds[&row_of(engine, result)].push_back(&result);
   for (auto& [row, list] : rounds)
-    std::sort(list.begin(), list.end(), [](const auto* a, const auto* b) { return seconds_of(*a) < seconds_of(*b); });
+    std::ranges::sort(list, {}, [](const documents::Result* round) { return seconds_of(*round); });
   return rounds;
 }
 
@@ -117,8 +117,8 @@ std::vector<std::string> notes_of(const Rounds& rounds, const Placements& placem
                         base::si_seconds(placements.apart_seconds), " to the other instead of ",
                         base::si_seconds(placements.together_seconds), "; times are of ",
                         placements.is_of_one_cache ? "the other rounds" : "both"));
-  const auto disturbed = std::count_if(
-      rounds.begin(), rounds.end(), [&](const auto& each) { return is_disturbed(counted(each.second, placements)); });
+  const auto disturbed =
+      std::ranges::count_if(rounds, [&](const auto& each) { return is_disturbed(counted(each.second, placements)); });
   if (disturbed > 0)
     notes.push_back(cat(disturbed, " of ", rounds.size(),
                         " runs were disturbed: one of twenty took over twice the fastest, or one round over 1.25 times "

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
-#include <map>
 
 #include "arguments.h"
 #include "pagoda/base/cat.h"
@@ -134,7 +133,7 @@ std::string report(const Loaded& loaded, const Judged& judged) {
   const double count = static_cast<double>(errors.size());
   double sum = 0, by_family = 0;
   for (const double error : errors) sum += error;
-  std::sort(errors.begin(), errors.end());
+  std::ranges::sort(errors);
   for (const auto& [name, family] : families) by_family += family.second / family.first;
   const auto line = [&](const char* what, double value, const char* unit) {
     char text[160];

@@ -1,7 +1,6 @@
 // Tables of measured runs.
 #pragma once
 
-#include <cstdint>
 #include <initializer_list>
 #include <map>
 #include <optional>

@@ -1,7 +1,6 @@
 // `ert-ceilings --cpu`: measures the machine and creates the document.
 #include <algorithm>
 #include <array>
-#include <cstdio>
 
 #include "code_audit.h"
 #include "cpu_run.h"
@@ -16,8 +15,7 @@
 namespace pagoda::tools::ceilings {
 namespace {
 
-using documents::Ceiling;
-using documents::CeilingsDocument;
+using documents::Ceiling, documents::CeilingsDocument;
 
 // By Depth: quick, normal, full.
 // clang-format off
@@ -150,8 +148,8 @@ Outcome run_cpu(const Options& options, bool show_progress) {
     kept += c.n;
   }
   if (!clocks.empty()) {
-    document.clocks["observed_min_hz"] = *std::min_element(clocks.begin(), clocks.end());
-    document.clocks["observed_max_hz"] = *std::max_element(clocks.begin(), clocks.end());
+    document.clocks["observed_min_hz"] = *std::ranges::min_element(clocks);
+    document.clocks["observed_max_hz"] = *std::ranges::max_element(clocks);
   }
   document.env["load_average_before"] = load_before;
   document.env["samples_kept"] = kept;

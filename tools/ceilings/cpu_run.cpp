@@ -2,7 +2,6 @@
 #include "cpu_run.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/statistics.h"
@@ -11,9 +10,7 @@
 namespace pagoda::tools::ceilings {
 namespace {
 
-using documents::Ceiling;
-using documents::CeilingKind;
-using documents::CeilingMode;
+using documents::Ceiling, documents::CeilingKind, documents::CeilingMode;
 
 // Runs `work`, which does `trips` trips on each worker, each worth `per_trip`.
 Sample run_trips(Pace& pace, Workers& workers, std::uint64_t trips, double per_trip,
@@ -150,7 +147,7 @@ std::vector<CpuCeilings::Level> CpuCeilings::levels(const Scope& scope) const {
   for (int level = 1; level <= machine_.topology.last_level(); ++level) {
     const Cache* cache = machine_.topology.cache(level, cpus.front());
     if (cache == nullptr) continue;
-    const auto sharing = std::count_if(cpus.begin(), cpus.end(), [&](int cpu) { return contains(cache->cpus, cpu); });
+    const auto sharing = std::ranges::count_if(cpus, [&](int cpu) { return contains(cache->cpus, cpu); });
     const double share = static_cast<double>(cache->bytes) / static_cast<double>(std::max<std::ptrdiff_t>(sharing, 1));
     Level l{cat("l", level), {}};
     // Well inside this level and well beyond the previous one.
@@ -190,7 +187,7 @@ void CpuCeilings::add_bandwidth(std::vector<Experiment>& list, const Scope& scop
       c.config["write_allocate_factor"] = static_cast<double>(k.moved + k.allocated) / k.moved;
       if (!options_.wants(c.id)) continue;
       auto memory_of = std::make_shared<std::vector<Buffer>>();
-      const double most = *std::max_element(level.bytes.begin(), level.bytes.end());
+      const double most = *std::ranges::max_element(level.bytes);
       e.prepare = [workers = scope.workers, memory_of, most] {
         *memory_of = filled(*workers, static_cast<std::size_t>(most));
       };

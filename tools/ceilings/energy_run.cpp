@@ -157,7 +157,7 @@ void run_energy(const EnergyPlan& plan, documents::CeilingsDocument& document) {
   report.condition_number = fit.condition_number;
   report.constants = std::move(constants);
   report.constants["fitted_constant_watts"] = fit.terms.back().value;
-  report.constants["highest_watts"] = *std::max_element(powers.begin(), powers.end());
+  report.constants["highest_watts"] = *std::ranges::max_element(powers);
   if (plan.rails) describe_rails(*plan.rails, report);
   document.energy = std::move(report);
 }

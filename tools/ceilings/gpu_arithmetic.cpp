@@ -1,5 +1,4 @@
 // Arithmetic of a GPU. Work of a launch = trips × work per trip of a thread or warp × number of threads or warps.
-#include <algorithm>
 #include <cmath>
 #include <span>
 
@@ -12,9 +11,7 @@
 namespace pagoda::tools::ceilings {
 namespace {
 
-using documents::Ceiling;
-using documents::CeilingKind;
-using documents::CeilingMode;
+using documents::Ceiling, documents::CeilingKind, documents::CeilingMode;
 
 enum class Operand { Float, Double, Half2, Bfloat2, Int };
 

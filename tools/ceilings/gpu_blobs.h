@@ -2,7 +2,6 @@
 // compiler.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>

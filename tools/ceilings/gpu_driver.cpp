@@ -55,7 +55,7 @@ void Gpu::check(int result, std::string_view function) {
   if (function.ends_with("_v2")) function.remove_suffix(3);
   const std::string message =
       cat(running_, running_.empty() ? "" : ": ", function, ": ", api_.text(result), " (", result, ")");
-  if (std::find(std::begin(kFatal), std::end(kFatal), result) == std::end(kFatal)) throw GpuError(message);
+  if (std::ranges::find(kFatal, result) == std::end(kFatal)) throw GpuError(message);
   lost_ = true;
   throw DeviceLost(message);
 }

@@ -17,9 +17,7 @@
 namespace pagoda::tools::ceilings {
 namespace {
 
-using documents::Ceiling;
-using documents::CeilingMode;
-using documents::CeilingsDocument;
+using documents::Ceiling, documents::CeilingMode, documents::CeilingsDocument;
 
 // By Depth: quick, normal, full.
 // clang-format off
@@ -193,7 +191,7 @@ void add_energy(Gpu& gpu, const Nvml& nvml, GpuCeilings& ceilings, const Options
   add_loads(experiments, wanted, plan);
   // Arithmetic and traffic together, from memory-bound to compute-bound: I = 8·steps/32 FLOP/B.
   const auto at = [&](const char* name) {
-    return static_cast<std::size_t>(std::find(plan.names.begin(), plan.names.end(), name) - plan.names.begin());
+    return static_cast<std::size_t>(std::ranges::find(plan.names, name) - plan.names.begin());
   };
   std::vector<Experiment> mixed;
   const std::size_t flops = at("float32"), bytes = at("dram"), all = plan.names.size();
@@ -291,8 +289,8 @@ Outcome run_gpu(const Options& options, bool show_progress) {
       if (c.value || (c.status == documents::CeilingStatus::Unavailable && !c.pending)) kept.push_back(c);
     document.checks = before.checks;
     std::erase_if(experiments, [&](const Experiment& e) {
-      return std::any_of(kept.begin(), kept.end(),
-                         [&](const Ceiling& c) { return c.id == e.ceiling.id && c.mode == e.ceiling.mode; });
+      return std::ranges::any_of(kept,
+                                 [&](const Ceiling& c) { return c.id == e.ceiling.id && c.mode == e.ceiling.mode; });
     });
   }
 

@@ -12,8 +12,7 @@
 namespace pagoda::tools::ceilings {
 namespace {
 
-using documents::CeilingKind;
-using documents::CeilingMode;
+using documents::CeilingKind, documents::CeilingMode;
 
 constexpr StreamRow kStreams[] = {
     {"hbm_read", "read", 1, false},  {"hbm_write", "write", 1, true}, {"hbm_copy", "copy", 2, false},

@@ -1,6 +1,5 @@
 // Common to all experiments of a GPU; the sweep of its L2, and the negative controls.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "gpu_run.h"
@@ -9,9 +8,7 @@
 
 namespace pagoda::tools::ceilings {
 
-using documents::Ceiling;
-using documents::CeilingKind;
-using documents::CeilingMode;
+using documents::Ceiling, documents::CeilingKind, documents::CeilingMode;
 
 GpuCeilings::GpuCeilings(Gpu& gpu, NvmlTrace& trace, const Options& options)
     : gpu_(gpu), trace_(trace), options_(options) {

@@ -13,9 +13,7 @@
 
 namespace pagoda::tools::ceilings {
 
-inline bool contains(const std::vector<int>& cpus, int cpu) {
-  return std::find(cpus.begin(), cpus.end(), cpu) != cpus.end();
-}
+inline bool contains(const std::vector<int>& cpus, int cpu) { return std::ranges::find(cpus, cpu) != cpus.end(); }
 
 struct Cpu {
   int id = 0;    // the operating system's number

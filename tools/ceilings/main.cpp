@@ -65,7 +65,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
   if (full) options.depth = Depth::Full;
   refuse_beside(app, "--audit", {"--cpu", "--gpu"});
   const std::vector<std::string> outputs = options.outputs();
-  if (std::count(outputs.begin(), outputs.end(), "-") > 1)
+  if (std::ranges::count(outputs, "-") > 1)
     throw UsageError("only one of --json, --csv, --csv-ert and --csv-rocprof can be standard output");
   if (options.cpu && !options.resume.empty())
     throw UsageError("--resume continues a measurement of a GPU; with --cpu, leave it out and measure everything");

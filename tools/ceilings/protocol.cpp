@@ -1,10 +1,8 @@
 // The measurement protocol.
 #include "protocol.h"
 
-#include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
 #include <random>
 
 #include "pagoda/base/statistics.h"
@@ -14,8 +12,7 @@
 namespace pagoda::tools::ceilings {
 namespace {
 
-using documents::Ceiling;
-using documents::CeilingStatus;
+using documents::Ceiling, documents::CeilingStatus;
 
 bool usable(const Sample& s) { return (s.disturbances & kUselessSample) == 0 && s.rate > 0; }
 

@@ -1,6 +1,5 @@
 // The outputs of a run: tables, CSV and the formats of other tools, the comparison with a baseline, the exit code.
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 
 #include "pagoda/base/csv_line.h"
@@ -12,9 +11,7 @@
 namespace pagoda::tools::ceilings {
 namespace {
 
-using documents::Ceiling;
-using documents::CeilingKind;
-using documents::CeilingStatus;
+using documents::Ceiling, documents::CeilingKind, documents::CeilingStatus;
 
 std::string percent(const std::optional<double>& value) { return value ? printed("%.1f", *value) : "-"; }
 
@@ -102,10 +99,9 @@ std::string beside(const Options& options, const char* what) {
 
 // True if a ceiling is in both files with the same mode: quick runs measure bursts, others sustained rates.
 bool any_shared(const documents::CeilingsDocument& now, const documents::CeilingsDocument& baseline) {
-  for (const documents::Ceiling& a : now.ceilings)
-    for (const documents::Ceiling& b : baseline.ceilings)
-      if (a.id == b.id && a.mode == b.mode) return true;
-  return false;
+  return std::ranges::any_of(now.ceilings, [&](const Ceiling& a) {
+    return std::ranges::any_of(baseline.ceilings, [&](const Ceiling& b) { return a.id == b.id && a.mode == b.mode; });
+  });
 }
 
 }  // namespace
@@ -198,7 +194,7 @@ int publish(const Options& options, const std::optional<documents::CeilingsDocum
             const Outcome& outcome) {
   const documents::CeilingsDocument& document = outcome.document;
   const std::vector<std::string> outputs = options.outputs();
-  if (std::find(outputs.begin(), outputs.end(), "-") == outputs.end()) std::fputs(table(document).c_str(), stdout);
+  if (std::ranges::find(outputs, "-") == outputs.end()) std::fputs(table(document).c_str(), stdout);
   bool written = true;
   for (const auto& [path, text] :
        {std::pair{options.json, documents::write_ceilings(document)}, std::pair{options.csv, csv(document)},

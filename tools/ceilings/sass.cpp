@@ -154,7 +154,7 @@ std::vector<SassClaim> sass_claims() {
 
 std::string objection(std::span<const unsigned char> cubin, const SassClaim& claim, int capability) {
   const auto names = kernels_of(cubin);
-  if (std::find(names.begin(), names.end(), claim.kernel) == names.end()) return "";
+  if (std::ranges::find(names, claim.kernel) == names.end()) return "";
   const auto loop = hot_loop(cubin, capability, claim.kernel, claim.instructions);
   if (!loop) return cat(claim.kernel, " has no loop");
   int count = 0;

@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <utility>
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <type_traits>
 #include <vector>
 
 namespace pagoda::tools {

@@ -1,9 +1,10 @@
 // Clock reasons are bits of nvmlClocksEventReasons.
 #include "nvml.h"
 
-#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <mutex>
+#include <thread>
 
 #include "disturbance.h"
 #include "pagoda/base/statistics.h"

@@ -2,12 +2,10 @@
 // Without the library only these facts are missing.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "nvml_library.h"

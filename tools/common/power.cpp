@@ -91,7 +91,7 @@ Rapl::Rapl(const std::string& root) : files_(root) {
   const std::string folder = "/sys/class/powercap/";
   for (const std::string& name : files_.names(folder)) {
     // Packages only ("intel-rapl:0", also on AMD): they include their parts ("intel-rapl:0:0").
-    if (std::count(name.begin(), name.end(), ':') != 1) continue;
+    if (std::ranges::count(name, ':') != 1) continue;
     const std::string zone = folder + name;
     if (!files_.text(zone + "/name").value_or("").starts_with("package")) continue;
     const auto now = files_.number(zone + "/energy_uj"), range = files_.number(zone + "/max_energy_range_uj");
@@ -148,9 +148,8 @@ RailTotal rail_total(std::span<const std::string> names) {
     RailTotal total{std::string(row.board), std::string(row.scope), {}};
     for (const std::string_view rail : row.rails)
       if (!rail.empty()) total.rails.emplace_back(rail);
-    if (std::all_of(total.rails.begin(), total.rails.end(), [&](const std::string& rail) {
-          return std::find(names.begin(), names.end(), rail) != names.end();
-        }))
+    if (std::ranges::all_of(total.rails,
+                            [&](const std::string& rail) { return std::ranges::find(names, rail) != names.end(); }))
       return total;
   }
   return {};

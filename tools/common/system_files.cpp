@@ -56,7 +56,7 @@ std::vector<std::string> SystemFiles::names(const std::string& folder) const {
   std::error_code failed;
   for (fs::directory_iterator at(root_ + folder, failed), end; !failed && at != end; at.increment(failed))
     result.push_back(at->path().filename().string());
-  std::sort(result.begin(), result.end());
+  std::ranges::sort(result);
   return result;
 }
 

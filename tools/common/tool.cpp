@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <iostream>
 #include <new>
 
 #include "pagoda/base/files.h"
@@ -84,7 +83,7 @@ void refuse_beside(const CLI::App& app, const std::string& option, const std::ve
   if (app.count(option) == 0) return;
   for (const CLI::Option* other : app.get_options()) {
     const std::string name = other->get_name();
-    if (other->count() > 0 && name != option && std::find(takes.begin(), takes.end(), name) == takes.end())
+    if (other->count() > 0 && name != option && std::ranges::find(takes, name) == takes.end())
       throw UsageError(option + " answers by itself; it does not go with " + name);
   }
 }

@@ -15,6 +15,9 @@ DOMAINS = {
     "com.microsoft": "ONNX Runtime's operators: what its optimizers, quantisers and model builders write",
     "com.microsoft.nchwc": "convolutions in blocks of channels, as ONNX Runtime's CPU optimizer writes them",
     "com.ms.internal.nhwc": "operators with channels last, as ONNX Runtime's layout optimizer writes them",
+    "finn.custom_op.general": "as qonnx.custom_op.general, in files of FINN",
+    "onnx.brevitas": "as qonnx.custom_op.general, in files of Brevitas",
+    "qonnx.custom_op.general": "quantisation to any number of bits; values stay floats, and count as stored",
     "trt": "conversions to 8 and 4 bits, as NVIDIA's Model Optimizer writes them for TensorRT",
 }
 HEAD = """# Operators
@@ -38,7 +41,7 @@ def reference(listing):
     parts = [HEAD]
     for domain, rows in domains.items():
         note = DOMAINS.get(domain)
-        parts.append(f"## {domain}\n{len(rows)} operators" + (f": {note}.\n" if note else ".\n"))
+        parts.append(f"## {domain}\n{len(rows)} operator{'s' * (len(rows) != 1)}" + (f": {note}.\n" if note else ".\n"))
         parts.append("| operator | opsets | value | work | types |\n|---|---|---|---|---|\n" + "\n".join(
             f"| {row['op_type']} | {row['opsets']} | {'yes' if row['folds'] else ''} | {escape(row['work'])} | {escape(row['types'])} |"
             for row in rows) + "\n")

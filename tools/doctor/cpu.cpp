@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <thread>
@@ -201,7 +200,7 @@ void cpu_energy(const CpuMachine& on, Finding& finding) {
 void memory_placement(const CpuMachine& on, Finding& finding) {
   const std::string pages = on.files.text("/sys/kernel/mm/transparent_hugepage/enabled").value_or("");
   const std::vector<std::string> names = on.files.names("/sys/devices/system/node");
-  const auto nodes = std::count_if(names.begin(), names.end(), [](const std::string& name) {
+  const auto nodes = std::ranges::count_if(names, [](const std::string& name) {
     return name.starts_with("node") && name.size() > 4 && name[4] >= '0' && name[4] <= '9';
   });
   const bool balances = on.files.number("/proc/sys/kernel/numa_balancing").value_or(0) != 0;

@@ -75,7 +75,7 @@ void add_outputs(CLI::App& app, Arguments& arguments) {
       "Write the model to OUT.onnx with costs, bounds, predicted and measured times in each node's metadata");
   add(app, "-o,--output", arguments.output, "FILE", "Write to FILE, whole or not at all");
   add_choice(app, "--by", arguments.by, {"node", "type", "group"},
-             "A row per node, per type of operator, or per kernel of --traffic (default there)");
+             "A row per node, per type of operator, or per kernel of fused traffic (default with --traffic)");
   add(app, "--top", arguments.top, "K", "Only the K rows with the most time, or without --device FLOPs")
       ->check(at_least(1));
   add_picture_options(app, arguments.picture);
@@ -95,8 +95,9 @@ void add_counting(CLI::App& app, Arguments& arguments) {
              "hardware: 2*MACs + arith - comparisons; pagoda: the published Pagoda rules, faults included",
              "CONVENTION");
   add_choice(app, "--traffic", arguments.traffic, traffic_model_names(),
-             "unfused (default): every input byte is read once, every output byte written once; fused: "
-             "intermediates of a kernel stay on the chip; resident: tensors stay in the device's L2 while they fit",
+             "unfused: every input byte is read once, every output byte written once; fused: intermediates of a kernel "
+             "stay on the chip; resident: tensors stay in the device's L2 while they fit. Default: what --engine does, "
+             "else fused with --device, unfused without; of --training unfused",
              "MODEL");
   add(app, "--precision", arguments.precision, "P",
       "Do the floats in this format, in work and memory alike; fp8, int8, int4: the operands of products, "
@@ -110,7 +111,7 @@ void add_device(CLI::App& app, Arguments& arguments) {
       "Time and memory on a device: an id of --list-devices, ID:MODE, or a device or ceilings file; several, "
       "with commas, are a table of one row each");
   add(app, "--what-if", arguments.what_if, "P[,P]...",
-      "With --device: one row each for these precisions, with and without fusion: fp32,tf32,fp16,int8; with "
+      "With --device: rows for these precisions, with and without fusion: fp32,tf32,fp16,int8; with "
       "--predict the engine's time of each, also of a float model that is not quantised yet");
   add(app, "--price-per-hour", arguments.prices, "DEVICE=X[,…]",
       "Of devices, for the price of a million items or tokens; repeatable")
@@ -125,8 +126,8 @@ void add_prediction(CLI::App& app, Arguments& arguments) {
   add(app, "--calibration", arguments.calibration, "NAME|FILE",
       "With --predict: what the prediction is fitted to, an id of --list-engines or a file");
   add(app, "--measured", arguments.measured, "FILE",
-      "Runs of the model (pagoda.measured/1, or a profile that pagoda-import reads), beside the bound; with "
-      "--sweep beside each size");
+      "Runs of the model (pagoda.measured/1, or a profile that pagoda-import reads), beside the bound in the "
+      "precision that they ran in; with --sweep beside each size. Brings the --device that it names");
 }
 
 void add_devices(CLI::App& app, Arguments& arguments) {
@@ -155,7 +156,7 @@ void add_studies(CLI::App& app, Arguments& arguments) {
   add(app, "--sweep", arguments.sweeps, "NAME=LIST",
       "A row per size, from the formulas: batch=1,2,4..1024; repeatable. mode=maxn,30w: a row per power mode of "
       "--device");
-  add(app, "--compare", arguments.compare, "OTHER", "What changed from OTHER to MODEL, node by node");
+  add(app, "--compare", arguments.compare, "OTHER", "What changed from OTHER (before) to MODEL (after), block by block");
   add(app, "--then", arguments.then, "OTHER[:RUNS]",
       "A model that runs after MODEL for the same result, and how often: totals of all, time a result, "
       "memory; repeatable, MODEL takes :RUNS as well");
@@ -169,7 +170,9 @@ void add_budgets(CLI::App& app, Arguments& arguments) {
   add(app, "--max-params", arguments.max_params, "25M", "... and parameters");
   add(app, "--max-memory", arguments.max_memory, "8GiB",
       "... and weights with the activation peak; device: the device's");
-  add(app, "--max-seconds", arguments.max_seconds, "5ms", "... and the time bound on --device");
+  add(app, "--max-seconds", arguments.max_seconds, "5ms",
+      "... and the time on --device: measured, else predicted, else its bound, which proves only that a limit is "
+      "exceeded");
   app.add_flag("--strict", arguments.strict,
                "Exit 3 when a node is not modelled or a prediction is missing, 5 when a measured run is impossible");
 }

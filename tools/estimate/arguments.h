@@ -20,7 +20,7 @@ inline constexpr const char* kTool = "onnx-estimate " PAGODA_VERSION;
 struct Arguments {
   std::string model, format, output, by, compare, device, precision, phase, profile_structure, timeline;
   std::string calibration, what_if, measured;
-  std::string count = "flops", traffic = "unfused";
+  std::string count = "flops", traffic;
   std::string max_flops, max_bytes, max_params, max_memory, max_seconds;
   std::string optimizer = "sgd", recompute = "none";
   std::vector<std::string> dims, assumed, inputs, sweeps, frozen, prices, then, custom_ops;
@@ -47,8 +47,9 @@ void check(const Arguments& arguments);
 // Converts the arguments to a request. Throws UnknownDevice, and Error for files that cannot be read.
 estimate::EstimateRequest request_of(const Arguments& arguments);
 present::ReportOptions report_options(const Arguments& arguments);
-// Loads the file, with boolean inputs set to the values from --input or --phase.
-Model load(const Arguments& arguments, const std::string& path);
+// Loads the file, with inputs of one element set to the values from --input or --phase; the request then has them no
+// longer as shapes.
+Model load(const Arguments& arguments, const std::string& path, estimate::EstimateRequest& request);
 
 // --format, else the format of the output file's extension, else a table.
 std::string format_of(const Arguments& arguments);
@@ -66,7 +67,15 @@ inline constexpr const char* kOfDevice = "device";   // --max-memory device: the
 inline constexpr std::string_view kModes = "mode=";  // --sweep mode=…: power modes of the device
 
 AnalyzeOptions sizes_of(const Arguments& arguments);
-std::map<std::string, bool> input_flags(const Arguments& arguments);
+// Values of inputs: --input NAME=VALUE. A single size may be a value or the shape of an input of rank 1, which the
+// model decides.
+struct InputValue {
+  Scalar value;
+  bool may_be_size = false;
+
+  bool operator==(const InputValue&) const = default;
+};
+std::map<std::string, InputValue> input_values(const Arguments& arguments);
 std::vector<SweepAxis> sweep_axes(const Arguments& arguments);     // of sizes, without modes
 std::vector<Budget> budgets(const Arguments& arguments);           // without the device's memory
 std::map<std::string, double> prices(const Arguments& arguments);  // per hour, by device

@@ -20,13 +20,19 @@ bool has(const Arguments& arguments) {
   else
     return bool{value != 0};
 }
-bool has_traffic(const Arguments& arguments) { return arguments.traffic != "unfused"; }
+bool has_traffic(const Arguments& arguments) { return !arguments.traffic.empty(); }
 bool has_axes(const Arguments& arguments) { return !sweep_axes(arguments).empty(); }
 bool has_several_devices(const Arguments& arguments) { return device_names(arguments).size() > 1; }
 bool is_drawn(const Arguments& arguments) { return is_chart(format_of(arguments)); }
 bool is_csv(const Arguments& arguments) { return format_of(arguments) == "csv"; }
 
-// Requests that others cannot be combined with, as messages name them.
+// Whether an input has a value that is no shape.
+bool has_values(const Arguments& arguments) {
+  const auto values = input_values(arguments);
+  return std::ranges::any_of(values, [](const auto& each) { return !each.second.may_be_size; });
+}
+
+// A request that others cannot be combined with, as messages name it.
 struct Request {
   std::string_view name;
   bool (*is_made)(const Arguments& arguments);
@@ -42,7 +48,7 @@ constexpr Request kRequests[] = {
     {"--device",                                             has<&Arguments::device>},
     {"--format",                                             has<&Arguments::format>},
     {"--format csv; take json",                              is_csv},
-    {"--input NAME=true",                                    [](const Arguments& a) { return !input_flags(a).empty(); }},
+    {"--input NAME=true",                                    has_values},
     {"--max-memory device",                                  [](const Arguments& a) { return a.max_memory == kOfDevice; }},
     {"--max-…",                                              [](const Arguments& a) { return !budgets(a).empty() || !a.max_memory.empty(); }},
     {"--measured",                                           has<&Arguments::measured>},
@@ -57,7 +63,7 @@ constexpr Request kRequests[] = {
     {"--tensor-parallel and its like",                       has_groups},
     {"--top",                                                has<&Arguments::top>},
     {"--traffic",                                            has_traffic},
-    {"--traffic with --by type",                             [](const Arguments& a) { return has_traffic(a) && a.by == "type"; }},
+    {"--traffic with --by type",                             [](const Arguments& a) { return has_traffic(a) && a.traffic != "unfused" && a.by == "type"; }},
     {"--training",                                           has<&Arguments::training>},
     {"--training --by type",                                 [](const Arguments& a) { return a.training && a.by == "type"; }},
     {"--what-if",                                            has<&Arguments::what_if>},
@@ -147,7 +153,7 @@ void check_viewers(const Arguments& arguments) {
 
 void check(const Arguments& arguments) {
   if (arguments.model.empty()) throw UsageError("MODEL is missing");
-  sizes_of(arguments), input_flags(arguments), sweep_axes(arguments), budgets(arguments);
+  sizes_of(arguments), input_values(arguments), sweep_axes(arguments), budgets(arguments);
   const auto needs = [&](bool is_given, const std::string& option, const std::string& other, bool has_other) {
     if (is_given && !has_other) throw UsageError(option + " needs " + other);
   };
@@ -171,13 +177,11 @@ void check(const Arguments& arguments) {
     if (format_of(arguments) != "json")
       refuse(arguments, "--decode-device", {"--by", "--top", "a chart", "--format csv; take json"});
   }
-  needs(arguments.by == "group", "--by group", "--traffic fused or resident", has_traffic(arguments));
   if (arguments.training && (!arguments.compare.empty() || !arguments.profile_structure.empty()))
     throw UsageError("--training does not go with --compare or --profile-structure");
   present::PlotOptions picture;
   set_picture(arguments.picture, format_of(arguments), picture);
   if (is_drawn(arguments)) {
-    needs(true, "a chart", "--device, whose roofs it draws", has_device);
     if (!arguments.profile_structure.empty())
       throw UsageError("a chart shows one model; it does not go with --profile-structure");
     if (!arguments.by.empty() || arguments.top > 0 || arguments.count == "pagoda")

@@ -10,6 +10,7 @@
 #include "pagoda/documents/custom_operators.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/estimate/engines.h"
+#include "pagoda/estimate/measured_runs.h"
 #include "pagoda/measured/import.h"
 #include "pagoda/present/spell.h"
 #include "tool.h"
@@ -43,7 +44,7 @@ estimate::EstimateRequest request_of(const Arguments& arguments) {
     request.speculation = estimate::Speculation{*arguments.speculate, *arguments.acceptance};
   }
   request.count = *convention(arguments.count);
-  request.traffic = *traffic_model(arguments.traffic);
+  if (!arguments.traffic.empty()) request.traffic = traffic_model(arguments.traffic);
   std::vector<DeviceSpec> devices;
   for (const std::string& name : device_names(arguments)) devices.push_back(documents::find_device(name));
   std::vector<ParallelOptions> groups = splits(arguments);
@@ -52,12 +53,9 @@ estimate::EstimateRequest request_of(const Arguments& arguments) {
   else if (!devices.empty())
     request.device = std::move(devices.front());
   for (const std::string& text : split_list(arguments.what_if)) request.other_precisions.push_back(*precision(text));
-  if (!arguments.what_if.empty() && arguments.traffic == "unfused" && !arguments.training)
-    request.other_traffic = {TrafficModel::Unfused, TrafficModel::Fused};
-  if (!arguments.what_if.empty() && arguments.predict) request.other_traffic = {TrafficModel::Fused};
   request.price_per_hour = prices(arguments);
   if (!arguments.precision.empty()) request.precision = precision(arguments.precision);
-  if (!arguments.measured.empty()) request.measured = measured::load_profile(arguments.measured, {});
+  if (!arguments.measured.empty()) estimate::set_measured(measured::load_profile(arguments.measured, {}), request);
   if (arguments.predict) estimate::set_prediction(arguments.engine, arguments.calibration, request);
   if (arguments.memory || !arguments.timeline.empty() || format_of(arguments) == "html")
     request.memory = {.in_place = arguments.in_place};
@@ -75,12 +73,12 @@ estimate::EstimateRequest request_of(const Arguments& arguments) {
   request.sweep = sweep_axes(arguments);
   request.budgets = budgets(arguments);
   if (arguments.max_memory == kOfDevice) request.budgets.push_back(memory_of(*request.device));
-  // Advice needs an analysis per precision: only make it for formats that people read.
+  // Advice needs an analysis per precision: only make it for outputs that show it.
   const std::string format = format_of(arguments);
   const present::ReportOptions report = report_options(arguments);
-  const bool is_for_people = format == "table" || format == "markdown" || is_chart(format);
-  request.advice = is_for_people && arguments.sweeps.empty() && arguments.compare.empty() &&
-                   arguments.profile_structure.empty() && !report.has_rows();
+  request.advice = request.device && arguments.sweeps.empty() && arguments.compare.empty() &&
+                   arguments.profile_structure.empty() && arguments.then.empty() && !is_choice(arguments) &&
+                   !is_for_viewer(format) && (format == "json" || !report.has_rows());
   request.by_type = arguments.by == "type";
   request.formulas = arguments.symbolic;
   request.row_formulas = report.row_formulas;
@@ -97,12 +95,15 @@ estimate::EstimateRequest request_of(const Arguments& arguments) {
                                     .engine = !arguments.engine.empty(),
                                     .calibration = !arguments.calibration.empty()};
   if (const std::string problem = estimate::refusal(request, given); !problem.empty()) throw UsageError(problem);
+  if (is_chart(format) && !request.device) throw UsageError("a chart needs --device, whose roofs it draws");
+  if (arguments.by == "group" && estimate::traffic_model_of(request) == TrafficModel::Unfused)
+    throw UsageError("--by group needs --traffic fused or resident");
   return request;
 }
 
 present::ReportOptions report_options(const Arguments& arguments) {
   using present::Rows;
-  const bool is_fused = arguments.traffic != "unfused";
+  const bool is_fused = !arguments.traffic.empty() && arguments.traffic != "unfused";
   const bool has_rows = !arguments.by.empty() || arguments.top > 0 || format_of(arguments) == "csv";
   return {.rows = !has_rows                                                       ? Rows::None
                   : arguments.by == "type"                                        ? Rows::Type
@@ -115,9 +116,13 @@ present::ReportOptions report_options(const Arguments& arguments) {
 }
 
 // A phase selects one branch of a merged decoder.
-Model load(const Arguments& arguments, const std::string& path) {
+Model load(const Arguments& arguments, const std::string& path, estimate::EstimateRequest& request) {
   Model model = load_model(path);
-  for (const auto& [input, value] : input_flags(arguments)) set_flag(model, input, value);
+  for (const auto& [input, value] : input_values(arguments))
+    if (!value.may_be_size || has_scalar(model, input)) {
+      set_scalar(model, input, value.value);
+      request.sizes.input_shapes.erase(input);
+    }
   if (!arguments.phase.empty())
     set_phase_flag(model, {.phase = *phase(arguments.phase), .past = arguments.past.value_or(0)});
   return model;

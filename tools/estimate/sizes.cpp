@@ -32,7 +32,14 @@ Assignment split(const std::string& text, const char* form) {
   return {text.substr(0, equals), std::string_view(text).substr(equals + 1)};
 }
 
-bool is_flag(std::string_view value) { return value == "true" || value == "false"; }
+// The value of --input NAME=VALUE; empty for a shape of several sizes.
+std::optional<InputValue> value_of(std::string_view text) {
+  if (text == "true" || text == "false") return InputValue{Dim(text == "true" ? 1 : 0)};
+  if (const auto integer = base::parse_number<std::int64_t>(text))
+    return InputValue{.value = Dim(*integer), .may_be_size = *integer >= 0};
+  if (const auto real = base::parse_number<double>(text)) return InputValue{Scalar(*real)};
+  return std::nullopt;
+}
 
 template <typename Map>
 void assign(Map& map, const std::string& name, typename Map::mapped_type value, const char* option) {
@@ -66,7 +73,7 @@ AnalyzeOptions sizes_of(const Arguments& arguments) {
   add(arguments.assumed, options.assumed, "--assume");
   for (const std::string& text : arguments.inputs) {
     const Assignment input = split(text, "NAME=AxBxC");
-    if (is_flag(input.value)) continue;
+    if (const auto value = value_of(input.value); value && !value->may_be_size) continue;
     std::vector<std::int64_t> shape;
     for (const std::string& size : base::split(input.value, "x")) shape.push_back(size_of(size, text));
     assign(options.input_shapes, input.name, shape, "--input");
@@ -74,12 +81,13 @@ AnalyzeOptions sizes_of(const Arguments& arguments) {
   return options;
 }
 
-std::map<std::string, bool> input_flags(const Arguments& arguments) {
-  std::map<std::string, bool> flags;
-  for (const std::string& text : arguments.inputs)
-    if (const Assignment input = split(text, "NAME=AxBxC"); is_flag(input.value))
-      assign(flags, input.name, input.value == "true", "--input");
-  return flags;
+std::map<std::string, InputValue> input_values(const Arguments& arguments) {
+  std::map<std::string, InputValue> values;
+  for (const std::string& text : arguments.inputs) {
+    const Assignment input = split(text, "NAME=VALUE");
+    if (const auto value = value_of(input.value)) assign(values, input.name, *value, "--input");
+  }
+  return values;
 }
 
 std::vector<SweepAxis> sweep_axes(const Arguments& arguments) {

@@ -14,6 +14,7 @@
 #include "pagoda/base/terminal.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/device.h"
+#include "pagoda/estimate/measured_runs.h"
 #include "pagoda/measured/import.h"
 #include "pagoda/present/plot.h"
 #include "picture.h"
@@ -115,7 +116,8 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
       "Work per joule instead of time: the arch by the constants of the device, or fitted to the runs, and dots and "
       "stars of what has joules");
   add_picture_options(app, arguments.picture);
-  app.add_option("--columns", arguments.options.columns, "Width of the terminal picture (default 100)")
+  app.add_option("--columns", arguments.options.columns,
+                 "Width of the terminal picture (default: that of the terminal, else 100)")
       ->check(CLI::Range(40, 400));
   app.add_option("--lines", arguments.options.lines, "Height of the terminal picture (default 30)")
       ->check(CLI::Range(12, 200));
@@ -141,7 +143,10 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
     throw UsageError(cat("\"", precision, "\" is not a precision; known: ", precision_names()));
   if (!x_limits.empty()) arguments.options.x_limits = {x_limits[0], x_limits[1]};
   if (!y_limits.empty()) arguments.options.y_limits = {y_limits[0], y_limits[1]};
-  arguments.options.color = arguments.output == "-" && base::is_output_terminal();
+  const bool is_shown = arguments.output == "-" && base::is_output_terminal();
+  if (const std::size_t columns = base::output_columns(); is_shown && app.count("--columns") == 0 && columns > 0)
+    arguments.options.columns = static_cast<int>(std::clamp<std::size_t>(columns, 40, 400));
+  arguments.options.color = is_shown;
   return arguments;
 }
 
@@ -156,6 +161,19 @@ present::PlotFile read_measured(const std::string& path) {
   if (format && *format != measured::ProfileFormat::Measured)
     file.text = documents::write_measured(measured::import_profile(file.text, path));
   return file;
+}
+
+// Adds the run of each measurement to the estimate at its place, as onnx-estimate --measured does, so that both give
+// one verdict. Runs of other sizes or models are left to the chart, which says so.
+void add_runs(present::PlotInput& input) {
+  for (std::size_t i = 0; i < input.measured.size() && !input.estimates.empty(); ++i) {
+    documents::EstimateDocument& estimate = input.estimates[std::min(i, input.estimates.size() - 1)].document;
+    if (estimate.measured || estimate.sweep) continue;
+    try {
+      estimate::add_measured(documents::parse_measured(input.measured[i].text, input.measured[i].name), estimate);
+    } catch (const Error&) {
+    }
+  }
 }
 
 int plot(int argc, char** argv) {
@@ -181,6 +199,7 @@ int plot(int argc, char** argv) {
   for (const std::string& path : arguments->estimates)
     input.estimates.push_back(present::read_plot_estimate(path, read(path, "an estimate").text));
   for (const std::string& path : arguments->measured) input.measured.push_back(read_measured(path));
+  add_runs(input);
   write_output(arguments->output, arguments->write(input, arguments->options));
   return kDone;
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -87,7 +86,7 @@ int decode_images(const CuptiLibrary& library, const std::string& path) {
   std::vector<fs::path> images;
   for (const auto& entry : fs::directory_iterator(path))
     if (entry.path().extension() == ".counters") images.push_back(entry.path());
-  std::sort(images.begin(), images.end());
+  std::ranges::sort(images);
   if (images.empty()) {
     std::fprintf(
         stderr,

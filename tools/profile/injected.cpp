@@ -43,7 +43,7 @@ measured::profile::RecordedRun read_records(const std::string& folder) {
   std::vector<fs::path> paths;
   for (const auto& entry : fs::directory_iterator(folder))
     if (entry.path().extension() == ".record") paths.push_back(entry.path());
-  std::sort(paths.begin(), paths.end());
+  std::ranges::sort(paths);
   measured::profile::RecordedRun run;
   for (const fs::path& path : paths)
     run.push_back(measured::profile::parse_record(base::read_file(path.string(), "a record"), path.string()));

@@ -24,19 +24,18 @@ std::vector<std::string> names_of(const std::vector<documents::MetricTerm>& term
 
 void join(std::vector<std::string>& all, const std::vector<std::string>& more) {
   for (const std::string& name : more)
-    if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
+    if (std::ranges::find(all, name) == all.end()) all.push_back(name);
 }
 
 namespace {
 
 template <typename Ids>
 bool contains(const Ids& ids, std::string_view id) {
-  return std::find(ids.begin(), ids.end(), id) != ids.end();
+  return std::ranges::find(ids, id) != ids.end();
 }
 
 bool knows_sparsity(const HostChip& chip) {
-  return std::any_of(chip.metrics().begin(), chip.metrics().end(),
-                     [](const std::string& name) { return name.ends_with("_sparsity_on"); });
+  return std::ranges::any_of(chip.metrics(), [](const std::string& name) { return name.ends_with("_sparsity_on"); });
 }
 
 // The rule's formula on this chip; empty if a required term does not exist. `known` already has the base quantities.
@@ -65,8 +64,8 @@ std::optional<documents::MetricFormula> resolved(const HostChip& chip, const doc
     if (const documents::MetricQuantity* base = known.quantity(id))
       join(with_base, names_of(base->formulas.front().terms));
   };
-  std::for_each(kBaseQuantities.begin(), kBaseQuantities.end(), add);
-  std::for_each(kClockQuantities.begin(), kClockQuantities.end(), add);
+  std::ranges::for_each(kBaseQuantities, add);
+  std::ranges::for_each(kClockQuantities, add);
   formula.base_passes = static_cast<std::int64_t>(chip.passes(with_base));
   return formula;
 }
@@ -144,10 +143,9 @@ documents::ChipMetrics described(const CuptiLibrary& library, const std::vector<
     for (const auto& terms : rule.formulas)
       if (const auto formula = resolved(host, result, terms)) quantity.formulas.push_back(*formula);
     // First the formulas whose terms fit into one pass each: these can be collected without replay.
-    std::stable_sort(quantity.formulas.begin(), quantity.formulas.end(),
-                     [](const documents::MetricFormula& a, const documents::MetricFormula& b) {
-                       return std::min<std::int64_t>(a.term_passes, 2) < std::min<std::int64_t>(b.term_passes, 2);
-                     });
+    std::ranges::stable_sort(quantity.formulas, {}, [](const documents::MetricFormula& formula) {
+      return std::min<std::int64_t>(formula.term_passes, 2);
+    });
     if (contains(kClockQuantities, rule.id) && !quantity.formulas.empty() && quantity.formulas.front().base_passes > 1)
       result.missing.push_back(
           {rule.id, "takes a pass beside time and bytes; its unit's peak is known by cycle alone"});
@@ -171,7 +169,7 @@ void write_catalogue(const CuptiLibrary& library, const std::string& folder) {
       std::fprintf(stderr, "pagoda-metrics: left out: %s\n", error.what());
     }
   for (auto& [metrics, chips] : families) {
-    std::sort(chips.begin(), chips.end());
+    std::ranges::sort(chips);
     const std::string path = folder + "/" + chips.front() + ".json";
     base::write_file(path, documents::write_chip_metrics(described(library, chips)));
     std::printf("%s\n", path.c_str());

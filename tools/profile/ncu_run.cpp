@@ -3,10 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -17,8 +13,7 @@
 
 namespace pagoda::tools::profile {
 
-using documents::Measured;
-using measured::profile::NcuRequest;
+using documents::Measured, measured::profile::NcuRequest;
 
 namespace {
 
@@ -126,8 +121,8 @@ std::vector<NcuOutcome> run_ncu_study(const NcuRequest& request, const std::vect
 
 int study_exit_code(const std::vector<NcuOutcome>& outcomes) {
   const auto failed = [](const NcuOutcome& outcome) { return !outcome.measured; };
-  if (std::none_of(outcomes.begin(), outcomes.end(), failed)) return kDone;
-  const bool all = std::all_of(outcomes.begin(), outcomes.end(), failed);
+  if (std::ranges::none_of(outcomes, failed)) return kDone;
+  const bool all = std::ranges::all_of(outcomes, failed);
   return all ? outcomes.front().exit_code : kPartial;
 }
 

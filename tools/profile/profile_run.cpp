@@ -24,9 +24,7 @@ namespace pagoda::tools::profile {
 namespace {
 
 namespace fs = std::filesystem;
-using documents::Measured;
-using documents::MetricMode;
-using measured::profile::RecordedRun;
+using documents::Measured, documents::MetricMode, measured::profile::RecordedRun;
 
 // Matches the runs of models/run_torch.py; other programs need --iteration.
 // Without Python's nvtx package, the ranges are in the default domain.
@@ -140,8 +138,8 @@ int list_ranges(const Options& options) {
 int verify(const Options& options, const Measured& ours, const Probe& probed) {
   std::map<std::string, std::vector<int>> devices;
   for (const ProbedDevice& device : probed.devices)
-    if (std::any_of(ours.devices.begin(), ours.devices.end(),
-                    [&](const documents::MeasuredDevice& used) { return used.chip == device.chip; }))
+    if (std::ranges::any_of(ours.devices,
+                            [&](const documents::MeasuredDevice& used) { return used.chip == device.chip; }))
       devices[device.chip].push_back(device.index);
   bool passed = !devices.empty();
   for (const auto& [chip, indices] : devices) {

@@ -44,13 +44,11 @@ using namespace nb::literals;
 namespace pagoda::python {
 namespace {
 
-using documents::Count;
-using documents::EstimateDocument;
-using estimate::EstimateRequest;
+using documents::Count, documents::EstimateDocument, estimate::EstimateRequest;
 
 constexpr const char* kTool = "pagoda (Python) " PAGODA_VERSION;
 using Sizes = std::map<std::string, std::int64_t>;
-using Shapes = std::map<std::string, std::variant<bool, std::vector<std::int64_t>>>;
+using Inputs = std::map<std::string, std::variant<bool, std::int64_t, double, std::vector<std::int64_t>>>;
 using Axis = std::variant<std::string, std::vector<std::int64_t>>;
 
 nb::object integer(const Int& value) {
@@ -94,7 +92,7 @@ struct Asked {
   std::int64_t batch;
   Sizes dims, assume;
   std::vector<std::string> custom_ops;
-  Shapes inputs;
+  Inputs inputs;
   std::string phase;
   std::optional<std::int64_t> past, tokens;
   std::string count, traffic, device, precision;
@@ -125,7 +123,9 @@ EstimateRequest request_of(const Asked& asked) {
                      .past = asked.past.value_or(0)};
   }
   request.count = chosen("count", asked.count, convention(asked.count), base::joined(convention_names()));
-  request.traffic = chosen("traffic", asked.traffic, traffic_model(asked.traffic), base::joined(traffic_model_names()));
+  if (!asked.traffic.empty())
+    request.traffic =
+        chosen("traffic", asked.traffic, traffic_model(asked.traffic), base::joined(traffic_model_names()));
   if (!asked.device.empty()) request.device = documents::find_device(asked.device);
   if (!asked.precision.empty())
     request.precision = chosen("precision", asked.precision, pagoda::precision(asked.precision), precision_names());
@@ -166,14 +166,20 @@ EstimateRequest request_of(const Asked& asked) {
   return request;
 }
 
-// The model with its boolean inputs set as asked: the loaded one where nothing sets them, else a copy in `changed`.
-const Model& with_flags(const Model& model, const Asked& asked, const EstimateRequest& request,
-                        std::optional<Model>& changed) {
-  const auto is_flag = [](const auto& input) { return std::holds_alternative<bool>(input.second); };
-  if (!request.phase && std::none_of(asked.inputs.begin(), asked.inputs.end(), is_flag)) return model;
+// The model with its inputs of one element set as asked: the loaded one where nothing sets them, else a copy in
+// `changed`.
+const Model& with_values(const Model& model, const Asked& asked, const EstimateRequest& request,
+                         std::optional<Model>& changed) {
+  const auto is_shape = [](const auto& input) {
+    return std::holds_alternative<std::vector<std::int64_t>>(input.second);
+  };
+  if (!request.phase && std::ranges::all_of(asked.inputs, is_shape)) return model;
   changed = model;
-  for (const auto& [name, input] : asked.inputs)
-    if (const bool* const flag = std::get_if<bool>(&input)) set_flag(*changed, name, *flag);
+  for (const auto& [name, input] : asked.inputs) {
+    if (const bool* const flag = std::get_if<bool>(&input)) set_scalar(*changed, name, Dim(*flag ? 1 : 0));
+    if (const auto* const integer = std::get_if<std::int64_t>(&input)) set_scalar(*changed, name, Dim(*integer));
+    if (const double* const real = std::get_if<double>(&input)) set_scalar(*changed, name, *real);
+  }
   if (request.phase) set_phase_flag(*changed, *request.phase);
   return *changed;
 }
@@ -184,7 +190,7 @@ class Estimate {
   Estimate(const LoadedModel& loaded, Asked asked) : loaded_(&loaded), asked_(std::move(asked)) {
     const EstimateRequest request = request_of(asked_);
     std::optional<Model> changed;
-    document_ = estimate::make_estimate(with_flags(loaded.model(), asked_, request, changed), request);
+    document_ = estimate::make_estimate(with_values(loaded.model(), asked_, request, changed), request);
     device_ = request.device;
   }
 
@@ -194,6 +200,7 @@ class Estimate {
   std::string table(const std::string& by, std::size_t top, std::size_t width) const {
     return present::table_report(document_, options(by, top, width));
   }
+  std::string verdict() const { return present::headline(document_); }
   std::string markdown(const std::string& by, std::size_t top) const {
     return present::markdown_report(document_, options(by, top, 0));
   }
@@ -206,7 +213,7 @@ class Estimate {
     const EstimateRequest request = request_of(asked_);
     std::optional<Model> changed;
     input.estimates.front().what_if =
-        estimate::what_if(with_flags(loaded_->model(), asked_, request, changed), request);
+        estimate::what_if(with_values(loaded_->model(), asked_, request, changed), request);
     return present::plot_html(input, {.tool = document_.tool});
   }
   bool has_device() const { return device_.has_value(); }
@@ -233,9 +240,11 @@ class Estimate {
   std::optional<DeviceSpec> device_;
 };
 
-Estimate analyze(const LoadedModel& loaded, Asked asked) {
+// The arguments after the model are the members of Asked, in their order.
+template <typename... Members>
+Estimate analyze(const LoadedModel& loaded, Members... members) {
   const nb::gil_scoped_release release;
-  return {loaded, std::move(asked)};
+  return {loaded, Asked{std::move(members)...}};
 }
 
 nb::object object(const documents::Cell& cell) {
@@ -245,7 +254,7 @@ nb::object object(const documents::Cell& cell) {
     return nb::object(std::move(list));
   };
   const auto text = [](std::string_view value) { return nb::object(nb::str(value.data(), value.size())); };
-  if (const auto* const value = std::get_if<Int>(&cell)) return integer(*value);
+  if (const Int* const value = documents::whole(cell)) return integer(*value);
   if (const auto* const value = std::get_if<double>(&cell)) return nb::cast(*value);
   if (const auto* const value = std::get_if<bool>(&cell)) return nb::cast(*value);
   if (const auto* const value = std::get_if<std::string_view>(&cell)) return text(*value);
@@ -255,11 +264,14 @@ nb::object object(const documents::Cell& cell) {
   return nb::none();
 }
 
-// The columns of one row by name.
+// The columns of one row by name, without empty lists.
 nb::dict counts_of(documents::RowKind kind, const documents::EstimateCounts& counts) {
   nb::dict result;
-  for (const documents::ResultColumn* column : documents::columns_of(kind, documents::View::Python))
-    result[column->name] = object(column->cell({.counts = &counts}));
+  for (const documents::ResultColumn* column : documents::columns_of(kind, documents::View::Python)) {
+    const documents::Cell cell = column->cell({.kind = kind, .counts = &counts});
+    if (const auto* const names = std::get_if<std::vector<std::string>>(&cell); names == nullptr || !names->empty())
+      result[column->name] = object(cell);
+  }
   return result;
 }
 
@@ -267,6 +279,7 @@ nb::dict totals(const Estimate& estimate) {
   const documents::EstimateTotals& all = estimate.document().totals;
   nb::dict result = counts_of(documents::RowKind::Total, all.counts);
   result["intensity"] = number(all.intensity);
+  result["weight_bytes"] = number(all.weight_bytes);
   result["activation_peak_bytes"] = number(all.activation_peak_bytes);
   result["unmodelled_nodes"] = all.unmodelled_nodes;
   nb::list ops;
@@ -370,6 +383,7 @@ NB_MODULE(_core, module) {
   nb::class_<Estimate>(module, "Estimate")
       .def("json", &Estimate::json, nb::call_guard<nb::gil_scoped_release>())
       .def("table", &Estimate::table, "by"_a = "", "top"_a = 0, "width"_a = 0)
+      .def("verdict", &Estimate::verdict)
       .def("markdown", &Estimate::markdown, "by"_a = "", "top"_a = 0)
       .def("csv", &Estimate::csv, "by"_a = "")
       .def("svg", &Estimate::svg, nb::call_guard<nb::gil_scoped_release>())
@@ -382,42 +396,10 @@ NB_MODULE(_core, module) {
 
   module.def(
       "analyze",
-      [](const LoadedModel& model, std::int64_t batch, Sizes dims, Sizes assume, std::vector<std::string> custom_ops,
-         Shapes inputs, std::string phase, std::optional<std::int64_t> past, std::optional<std::int64_t> tokens,
-         std::string count, std::string traffic, std::string device, std::string precision, bool predict,
-         std::string engine, std::string calibration, int tensor_parallel, int pipeline_parallel, int expert_parallel,
-         bool memory, bool in_place, bool training, std::string optimizer, std::string recompute,
-         std::vector<std::string> frozen, std::vector<std::pair<std::string, Axis>> sweep,
-         std::vector<std::string> what_if, bool advice, bool formulas) {
-        return analyze(model, {.batch = batch,
-                               .dims = std::move(dims),
-                               .assume = std::move(assume),
-                               .custom_ops = std::move(custom_ops),
-                               .inputs = std::move(inputs),
-                               .phase = std::move(phase),
-                               .past = past,
-                               .tokens = tokens,
-                               .count = std::move(count),
-                               .traffic = std::move(traffic),
-                               .device = std::move(device),
-                               .precision = std::move(precision),
-                               .predict = predict,
-                               .engine = std::move(engine),
-                               .calibration = std::move(calibration),
-                               .tensor_parallel = tensor_parallel,
-                               .pipeline_parallel = pipeline_parallel,
-                               .expert_parallel = expert_parallel,
-                               .memory = memory,
-                               .in_place = in_place,
-                               .training = training,
-                               .optimizer = std::move(optimizer),
-                               .recompute = std::move(recompute),
-                               .frozen = std::move(frozen),
-                               .sweep = std::move(sweep),
-                               .what_if = std::move(what_if),
-                               .advice = advice,
-                               .formulas = formulas});
-      },
+      analyze<std::int64_t, Sizes, Sizes, std::vector<std::string>, Inputs, std::string, std::optional<std::int64_t>,
+              std::optional<std::int64_t>, std::string, std::string, std::string, std::string, bool, std::string,
+              std::string, int, int, int, bool, bool, bool, std::string, std::string, std::vector<std::string>,
+              std::vector<std::pair<std::string, Axis>>, std::vector<std::string>, bool, bool>,
       "model"_a, nb::kw_only(), "batch"_a, "dims"_a, "assume"_a, "custom_ops"_a, "inputs"_a, "phase"_a, "past"_a.none(),
       "tokens"_a.none(), "count"_a, "traffic"_a, "device"_a, "precision"_a, "predict"_a, "engine"_a, "calibration"_a,
       "tensor_parallel"_a, "pipeline_parallel"_a, "expert_parallel"_a, "memory"_a, "in_place"_a, "training"_a,

@@ -2,10 +2,13 @@
 // (dim_text.cpp), and the checked arithmetic of its coefficients.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "pagoda/base/error.h"
 #include "pagoda/base/shared_vector.h"
@@ -159,6 +162,14 @@ inline Int floor_quotient(Int a, Int b) {
 inline bool is_at_least(const Dim& a, const Dim& b) {
   const std::optional<Int> difference = Dim::Poly::least_difference(a, b);
   return difference && *difference >= 0;
+}
+
+// Whether `holds` is true of the name of a symbol in the expression.
+template <typename Holds>
+bool any_symbol(const Dim& dim, const Holds& holds) {
+  if (dim.is_constant()) return false;
+  const std::vector<std::string> names = dim.symbols();
+  return std::ranges::any_of(names, holds);
 }
 
 // An upper bound of the expression, given symbols ≥ 0; empty when none is known.

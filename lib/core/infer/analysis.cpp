@@ -4,6 +4,7 @@
 #include <set>
 
 #include "infer/each_dim.h"
+#include "ops/shape_math.h"
 #include "pagoda/base/cat.h"
 
 namespace pagoda::inline core {
@@ -17,9 +18,6 @@ std::vector<std::string> free_dims(const std::vector<InputInfo>& inputs) {
   return {names.begin(), names.end()};
 }
 
-namespace {
-
-// The bindings, completed with the one dim that an equality leaves open, and checked against all equalities.
 Bindings completed(const Analysis& analysis, Bindings bindings) {
   for (const auto& [name, formula] : analysis.equalities) {
     const auto given = bindings.find(name);
@@ -30,6 +28,15 @@ Bindings completed(const Analysis& analysis, Bindings bindings) {
       if (const auto value = rest.value64(); value && *value <= 0) bindings.emplace(names[0], -*value);
     }
   }
+  for (const auto& [name, formula] : analysis.equalities)
+    if (const auto value = formula.bind(bindings).value64()) bindings.emplace(name, *value);
+  return bindings;
+}
+
+namespace {
+
+// Throws Error where the bindings contradict an equality.
+void expect_equalities(const Analysis& analysis, const Bindings& bindings) {
   for (const auto& [name, formula] : analysis.equalities) {
     const auto given = bindings.find(name);
     if (given == bindings.end()) continue;
@@ -45,7 +52,6 @@ Bindings completed(const Analysis& analysis, Bindings bindings) {
       throw Error(cat("dim ", name, " is given as ", given->second, ", but it is broadcast against ",
                       constant.to_string(), "; give 1 or ", constant.to_string()));
   }
-  return bindings;
 }
 
 template <typename Change>
@@ -59,24 +65,50 @@ Analysis changed(const Analysis& analysis, const Change& change) {
   return result;
 }
 
+// Why the requirement does not hold at these sizes, both numbers; empty where it holds.
+std::string broken(const Requirement& requirement, const Dim& size, const Dim& other) {
+  const bool is_enough = *size.value() >= *other.value();
+  switch (requirement.kind) {
+    case Requirement::Kind::Equal:
+    case Requirement::Kind::Broadcast: {
+      const bool is_broadcast = requirement.kind == Requirement::Kind::Broadcast;
+      if (size == other || (is_broadcast && other == Dim(1))) return {};
+      return cat(" needs ", requirement.size.to_string(), " and ", requirement.other.to_string(), " to be equal, here ",
+                 size.to_string(), " and ", other.to_string(),
+                 is_broadcast && size == Dim(1) ? ", which broadcasts and the formulas do not say"
+                                                : "; the model does not work there");
+    }
+    case Requirement::Kind::Window:
+      return is_enough ? "" : cat(": ", ops::window_exceeds(size, other));
+    case Requirement::Kind::Reduced:
+      return is_enough ? "" : cat(" reduces an axis of ", requirement.size.to_string(), ", here ", size.to_string());
+    case Requirement::Kind::Squeezed:
+      return is_enough
+                 ? ""
+                 : cat(" removes an axis of size 1, and the formulas keep that of ", requirement.size.to_string());
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string broken_requirement(const Analysis& analysis, const Bindings& bindings) {
   for (const Requirement& requirement : analysis.requirements) {
     const Dim size = requirement.size.bind(bindings);
     const Dim other = requirement.other.bind(bindings);
-    if (!size.is_constant() || !other.is_constant() || size == other) continue;
-    if (requirement.or_one && (other == Dim(1) || size == Dim(1))) continue;
-    return cat(requirement.node, " needs ", requirement.size.to_string(), " and ", requirement.other.to_string(),
-               " to be equal, here ", size.to_string(), " and ", other.to_string());
+    if (!size.is_constant() || !other.is_constant()) continue;
+    if (std::string why = broken(requirement, size, other); !why.empty()) return requirement.node + why;
   }
   return {};
 }
 
 Analysis bind_dims(const Analysis& analysis, const Bindings& given) {
-  const Bindings bindings = completed(analysis, given);
-  if (const std::string broken = broken_requirement(analysis, bindings); !broken.empty())
-    throw Error(broken + "; the model does not work at these sizes, give others");
+  Bindings bindings = completed(analysis, given);
+  expect_equalities(analysis, bindings);
+  for (const auto& [name, formula] : analysis.equalities)
+    if (!given.contains(name)) bindings.erase(name);  // no dim of the formulas
+  if (const std::string why = broken_requirement(analysis, bindings); !why.empty())
+    throw Error(why + "; give other sizes, or bind them before the analysis");
   Analysis result = changed(analysis, [&](const Dim& dim) { return dim.bind(bindings); });
   for (const auto& [name, value] : bindings) result.bindings.insert_or_assign(name, value);
   std::erase_if(result.symbols, [&](const Symbol& symbol) { return bindings.contains(symbol.name); });

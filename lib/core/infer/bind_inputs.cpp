@@ -4,6 +4,8 @@
 #include <array>
 #include <numeric>
 
+#include "graph/dim_poly.h"
+#include "infer/each_dim.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
@@ -27,22 +29,55 @@ constexpr DerivedDim kDerivedDims[] = {
      "past and present share a longer buffer"},
 };
 
+// The words of a name in lower case: "maxSeqLen_2" has max, seq and len.
+std::vector<std::string> words_of(std::string_view name) {
+  const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
+  std::vector<std::string> words;
+  bool goes_on = false;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool is_letter = is_upper(name[i]) || is_lower(name[i]);
+    if (is_letter && (!goes_on || (is_upper(name[i]) && is_lower(name[i - 1])))) words.emplace_back();
+    if (is_letter) words.back() += name[i];
+    goes_on = is_letter;
+  }
+  for (std::string& word : words) word = base::lower(word);
+  return words;
+}
+
+template <std::size_t Size>
+bool has_word(std::string_view name, const std::string_view (&known)[Size]) {
+  const std::vector<std::string> words = words_of(name);
+  return std::ranges::any_of(words, [&](const std::string& word) {
+    const bool is_plural = word.size() > 1 && word.back() == 's';
+    return std::ranges::any_of(known, [&](std::string_view each) {
+      return word == each || (is_plural && word.substr(0, word.size() - 1) == each);
+    });
+  });
+}
+
+// A dim whose name has one of these words counts parts of an item or of the whole input.
+constexpr std::string_view kWordsOfParts[] = {"atom",  "boxes", "byte",     "char", "edge", "face",     "frame",
+                                              "graph", "len",   "length",   "node", "past", "pixel",    "point",
+                                              "seq",   "step",  "sequence", "time", "word", "timestep", "token"};
+// The batch times another size, or divided by it.
+constexpr std::string_view kWordsOfProducts[] = {"head", "mul", "per", "times", "x"};
+
+bool mentions_batch(std::string_view name) { return base::lower(name).find("batch") != std::string::npos; }
+
+bool names_parts(std::string_view name) { return has_word(name, kWordsOfParts); }
+
+bool names_product(std::string_view name) { return mentions_batch(name) && has_word(name, kWordsOfProducts); }
+
 // Whether exporters and users use this name for the batch dim.
 bool names_batch(std::string_view name) {
   const std::string text = base::lower(name);
-  return text == "n" || text == "b" || text == "bs" || text == "bsz" || text.find("batch") != std::string::npos;
+  if (text == "n" || text == "b" || text == "bs" || text == "bsz") return true;
+  return mentions_batch(name) && !names_parts(name) && !names_product(name);
 }
 
 bool is_data(const TensorType& type) {
   return type.container == Container::Tensor && type.shape && !type.shape->empty();
-}
-
-// Calls `visit` for each size of the types.
-template <typename Types, typename Visit>
-void for_each_size(Types& types, const Visit& visit) {
-  for (auto& type : types)
-    if (type.shape)
-      for (auto& dim : *type.shape) visit(dim);
 }
 
 // The batch axes determined by operators, where the inputs have such an axis.
@@ -78,9 +113,10 @@ class Binder {
     for (const auto& [input, sizes] : asked.input_shapes) bind_shape(input, sizes);
     for (const std::string& size : asked.symbolic_sizes) open_size(size);
     if (asked.batch > 0 || asked.symbolic_batch) bind_batch(asked.batch);
+    warn_of_empty_inputs();
     solve_formulas();
     assume_derived();
-    for_each_size(bound_.types, [&](Dim& dim) {
+    for_each_size([&](Dim& dim) {
       dim = dim.bind(bound_.options.dims);
       if (dim.is_constant() && *dim.value() < 0)
         throw Error("the bindings make a size of " + dim.to_string() + "; sizes are at least 0");
@@ -91,6 +127,11 @@ class Binder {
   }
 
  private:
+  template <typename Change>
+  void for_each_size(const Change& change) {
+    for (TensorType& type : bound_.types) for_each_dim(type, change);
+  }
+
   // `how`: the field that sets the size; `input`: the one of its entries, unless that is the dim.
   void bind_dim(const std::string& name, std::int64_t size, std::string_view how, std::string_view input = {}) {
     if (size < 0) {
@@ -126,6 +167,10 @@ class Binder {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       Dim& dim = (*type.shape)[i];
       if (bound_.fixed && bound_.fixed->hold(dim)) continue;  // stays a symbol to the end; check_shapes compares
+      if (dim == Dim(0)) {                                    // a placeholder
+        dim = declared_[index][i] = sizes[i];
+        continue;
+      }
       if (dim.is_symbol()) {
         bind_dim(dim.to_string(), sizes[i], "inputs", input);
       } else if (dim.is_constant() && dim != Dim(sizes[i])) {
@@ -207,6 +252,20 @@ class Binder {
     if (axis && shape && *axis < shape->size() && (*shape)[*axis].is_constant()) follow(index, *axis, std::nullopt);
   }
 
+  void warn_of_empty_inputs() {
+    for (std::size_t i = 0; i < bound_.types.size(); ++i) {
+      const auto is_asked = [&](const auto& asked) { return asked.first == i; };
+      if (!is_data(bound_.types[i]) || std::ranges::count(*bound_.types[i].shape, Dim(0)) == 0 ||
+          std::ranges::any_of(asked_, is_asked))
+        continue;
+      bound_.diagnostics.push_back(
+          {Severity::Warning, "",
+           cat("input ", names_[i], " is ", to_string(bound_.types[i]),
+               " in the file: it is empty, or 0 stands for an ", "open size; set its sizes with ",
+               base::field("inputs", cat(names_[i], "=AxBxC")))});
+    }
+  }
+
   // Solves formulas such as past + seq for a single unknown.
   void solve_formulas() {
     for (const auto& [index, sizes] : asked_)
@@ -224,11 +283,10 @@ class Binder {
     for (const DerivedDim& derived : kDerivedDims) {
       const std::string name(derived.dim);
       const Dim sum = Dim::symbol(derived.sum_of[0]) + Dim::symbol(derived.sum_of[1]);
-      const auto names = sum.symbols();
-      const bool is_open = std::all_of(names.begin(), names.end(),
-                                       [&](const std::string& part) { return bound_.input_dims.contains(part); });
-      if (!is_open || !bound_.input_dims.contains(name) || bound_.options.dims.contains(name)) continue;
-      for_each_size(bound_.types, [&](Dim& dim) { dim = dim.substitute({{name, sum}}); });
+      const auto is_missing = [&](const std::string& part) { return !bound_.input_dims.contains(part); };
+      if (any_symbol(sum, is_missing) || !bound_.input_dims.contains(name) || bound_.options.dims.contains(name))
+        continue;
+      for_each_size([&](Dim& dim) { dim = dim.substitute({{name, sum}}); });
       bound_.assumed.emplace(name, sum);
       bound_.diagnostics.push_back(
           {Severity::Info, "",
@@ -255,20 +313,44 @@ class Binder {
         for (const std::string& symbol : symbols) bind_dim(symbol, batch, "batch");
       return;
     }
+    for (const auto& [name, order] : bound_.input_dims)
+      if (names_product(name) && !bound_.options.dims.contains(name))
+        throw Error(cat("`batch`: no dim is the batch; ", name, " is its product with another size; set it with ",
+                        base::field("dims", name + "=V")));
     bind_fixed_batch(batch);
   }
 
-  void bind_fixed_batch(std::int64_t batch) {
-    std::optional<std::int64_t> from;
+  // The size that is the batch of a model whose free dims are none.
+  std::optional<std::int64_t> fixed_batch() const {
+    bool counts_parts = false, is_open_elsewhere = false;
+    for (std::size_t i = 0; i < bound_.types.size(); ++i) {
+      if (batch_axes_[i] || !is_data(bound_.types[i]) || !bound_.types[i].shape->front().is_symbol()) continue;
+      counts_parts = counts_parts || names_parts(bound_.types[i].shape->front().to_string());
+      is_open_elsewhere = is_open_elsewhere || bound_.types[i].shape->size() > 1;
+    }
     for (std::size_t i = 0; i < bound_.types.size(); ++i)
-      if (!from && batch_axes_[i]) from = (*bound_.types[i].shape)[*batch_axes_[i]].value64();
+      if (batch_axes_[i])
+        if (const auto size = (*bound_.types[i].shape)[*batch_axes_[i]].value64())
+          return is_open_elsewhere ? std::nullopt : size;
     for (const std::size_t least_rank : {2, 1})
       for (const TensorType& type : bound_.types)
-        if (!from && is_data(type) && type.shape->size() >= least_rank) from = type.shape->front().value64();
-    if (!from || *from == 0) {
-      bound_.diagnostics.push_back({Severity::Warning, "", "`batch` has no effect: no input has a batch dim"});
+        if (is_data(type) && type.shape->size() >= least_rank)
+          // Beside nodes or tokens, a first dim such as the 2 ends of edges is no batch.
+          if (const auto size = type.shape->front().value64();
+              size && (!counts_parts || (*size == 1 && least_rank == 2)))
+            return size;
+    return std::nullopt;
+  }
+
+  void bind_fixed_batch(std::int64_t batch) {
+    const std::optional<std::int64_t> from = fixed_batch();
+    if (!from) {
+      bound_.diagnostics.push_back(
+          {Severity::Warning, "",
+           "`batch` has no effect: no input has a batch dim; set sizes with `dims` or `inputs`"});
       return;
     }
+    if (*from == 0) return fill_empty_batch(batch);
     if (*from == batch) {
       bound_.bindings.emplace("batch", batch);  // unchanged, but requested: labels the estimate beside other batches
       return;
@@ -288,6 +370,20 @@ class Binder {
     }
   }
 
+  // The file has 0 in place of the batch.
+  void fill_empty_batch(std::int64_t batch) {
+    const std::string name = unused("batch");
+    if (batch > 0)
+      bound_.bindings.emplace(name, batch);
+    else
+      bound_.input_dims.emplace(name, static_cast<int>(bound_.input_dims.size()));
+    for (std::size_t i = 0; i < bound_.types.size(); ++i) {
+      if (!is_data(bound_.types[i])) continue;
+      Dim& dim = (*bound_.types[i].shape)[batch_axes_[i].value_or(0)];
+      if (dim == Dim(0)) dim = batch > 0 ? Dim(batch) : Dim::symbol(name);
+    }
+  }
+
   const Graph& graph_;
   BoundInputs bound_;
   std::vector<std::string> names_;
@@ -303,12 +399,29 @@ std::vector<std::string> batch_symbols(const Graph& graph, const std::vector<Ten
   for (const TensorType& type : inputs)
     if (is_data(type))
       for (const Dim& dim : *type.shape)
-        if (dim.is_symbol() && names_batch(dim.to_string())) symbols.push_back(dim.to_string());
+        for (const std::string& name : dim.symbols())
+          // A bare letter in a formula is a count as often as a batch: past_n+n.
+          if (names_batch(name) && (dim.is_symbol() || mentions_batch(name))) symbols.push_back(name);
   if (!symbols.empty()) return symbols;
   const std::vector<std::optional<std::size_t>> axes = known_batch_axes(graph, inputs);
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (is_data(inputs[i]))
-      if (const Dim& dim = (*inputs[i].shape)[axes[i].value_or(0)]; dim.is_symbol()) symbols.push_back(dim.to_string());
+  // Where operators read the batch, other axes of these inputs are none, and a batch that the file fixes is fixed.
+  std::vector<std::string> others;
+  bool is_fixed = false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!axes[i]) continue;
+    const Shape& shape = *inputs[i].shape;
+    is_fixed = is_fixed || shape[*axes[i]].is_constant();
+    for (std::size_t axis = 0; axis < shape.size(); ++axis)
+      if (axis != *axes[i]) others.push_back(shape[axis].to_string());
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!is_data(inputs[i]) || (is_fixed && !axes[i])) continue;
+    const Dim& dim = (*inputs[i].shape)[axes[i].value_or(0)];
+    if (!dim.is_symbol()) continue;
+    const std::string name = dim.to_string();
+    if (axes[i] || (!names_parts(name) && !names_product(name) && std::ranges::find(others, name) == others.end()))
+      symbols.push_back(name);
+  }
   return symbols;
 }
 

@@ -25,8 +25,9 @@ struct BoundInputs {
   std::vector<Diagnostic> diagnostics;
 };
 
-// The free dims that are the batch: those named so; failing that, each input's batch dim as determined by operators;
-// failing that, the first dim of each input.
+// The free dims that are the batch: those named so, in formulas too; failing that, each input's batch dim as determined
+// by operators; failing that, the first dim of each input, unless its name says that it counts tokens, nodes or the
+// like.
 std::vector<std::string> batch_symbols(const Graph& graph, const std::vector<TensorType>& inputs);
 
 // The batch axis of each input, where operators determine it: recurrent ones read [sequence, batch, features].

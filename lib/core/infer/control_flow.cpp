@@ -1,12 +1,15 @@
-// If, Loop, and calls of local functions. The bodies of operators with graph attributes are walked like any graph and
-// their rows added to the report, multiplied by the trip count; for Scan, SequenceMap and FlexAttention see scan.cpp.
+// If, and calls of local functions. The bodies of operators with graph attributes are walked like any graph and their
+// rows added to the report; for Loop see loop.cpp, for Scan, SequenceMap and FlexAttention scan.cpp.
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <set>
 
 #include "graph/dim_poly.h"
+#include "infer/each_dim.h"
 #include "infer/infer.h"
 #include "pagoda/base/cat.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::inline core {
 
@@ -35,16 +38,12 @@ ValueInfo varying(ValueInfo info) {
   info.stored_value = nullptr;
   info.members.reset();
   info.repeats_of_first = 0;
+  info.banded.reset();
   info.constant = info.host = false;
   info.tensor_graph = -1;
   return info;
 }
 
-namespace {
-
-constexpr Int kEndless = Int{1} << 40;  // trip counts from here on mean "until the condition ends it"
-
-// The value of a single known integer or bool; null for anything else.
 const Dim* known_integer(const ValueInfo* info) {
   const TensorValue* value = info == nullptr ? nullptr : info->value();
   return value == nullptr || value->size() != 1 ? nullptr : std::get_if<Dim>(&value->front());
@@ -56,29 +55,37 @@ std::optional<bool> known_bool(const ValueInfo* info) {
   return *dim != Dim(0);
 }
 
-Int total_flops(const std::vector<NodeReport>& rows) {
-  Int sum = 0;
-  for (const NodeReport& row : rows) sum += flops(row.cost).evaluate({});
-  return sum;
+bool is_scalar(const TensorType& type) {
+  return type.container == Container::Tensor && type.shape &&
+         (type.shape->empty() || (type.shape->size() == 1 && type.shape->front() == Dim(1)));
 }
 
-ValueInfo scalar_info(ElementType element) {
-  ValueInfo info;
-  info.type = {.element = element, .shape = Shape{}};
-  return info;
+void Walker::keep_weights(const std::vector<NodeReport>& from, std::vector<NodeReport>& to) {
+  for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i) {
+    if (to[i].graph != from[i].graph || to[i].node != from[i].node) break;
+    to[i].params += from[i].params;
+    to[i].param_bytes += from[i].param_bytes;
+  }
 }
 
-// Whether a size or a count of the walked body depends on the symbol.
-bool mentions(const GraphResult& result, const Dim& symbol) {
-  const std::string name = symbol.to_string();
-  const auto in_dim = [&](const Dim& dim) { return !dim.is_constant() && std::ranges::count(dim.symbols(), name) > 0; };
-  const auto in_type = [&](const TensorType& type) { return type.shape && std::ranges::any_of(*type.shape, in_dim); };
-  const auto in_row = [&](const NodeReport& row) {
-    return std::ranges::any_of(row.outputs, in_type, &OutputInfo::type) ||
-           std::ranges::any_of(kCostCounts, [&](auto count) { return in_dim(row.cost.*count); });
-  };
-  return std::ranges::any_of(result.outputs, in_type, &ValueInfo::type) || std::ranges::any_of(result.rows, in_row);
+namespace {
+
+// The work of the rows with free dims at 1, and whether some of it is unknown.
+struct BranchWork {
+  Int flops = 0;
+  bool is_partial = false;
+};
+
+BranchWork work_of(const std::vector<NodeReport>& rows) {
+  BranchWork work;
+  for (const NodeReport& row : rows) {
+    work.flops += flops(row.cost).evaluate({});
+    work.is_partial = work.is_partial || row.cost.mark == Mark::Unmodelled || row.unmodelled_inside > 0;
+  }
+  return work;
 }
+
+std::string text_of(const BranchWork& work) { return cat(work.is_partial ? "≥ " : "", base::si(work.flops, "FLOP")); }
 
 }  // namespace
 
@@ -133,9 +140,8 @@ Dim chosen_by(const Dim& truth, const Dim& a, const Dim& b) { return a == b ? a 
 
 // Whether the inputs' sizes decide it. Formulas of data or of a trip's number grow long, and say nothing to the user.
 bool is_of_inputs(const Dim& dim, const Session& session) {
-  const std::vector<std::string> names = dim.symbols();
-  return std::ranges::all_of(names, [&](const std::string& name) {
-    return session.input_dims.contains(name) || (session.fixed && session.fixed->exported.contains(name));
+  return !any_symbol(dim, [&](const std::string& name) {
+    return !session.input_dims.contains(name) && !(session.fixed && session.fixed->exported.contains(name));
   });
 }
 
@@ -183,222 +189,131 @@ void Walker::weigh_branches(Frame& frame, OpContext::State& state, const Dim& tr
   frame.rows.push_back(std::move(both));
 }
 
-void Walker::visit_if(Frame& frame, OpContext::State& state) {
-  const GraphId then_id = body_of(state.node, "then_branch");
-  const GraphId else_id = body_of(state.node, "else_branch");
-  const ValueInfo* condition = state.inputs.empty() ? nullptr : state.inputs[0];
-  const std::optional<bool> chosen = known_bool(condition);
-  const auto walk_branch = [&](bool taken) {
-    return walk_body(frame, state, taken ? then_id : else_id, {}, taken ? "then" : "else");
-  };
-  GraphResult result;
-  if (chosen) {
-    result = walk_branch(*chosen);
-  } else if (const Dim* truth = known_integer(condition); truth != nullptr && is_of_inputs(*truth, session_)) {
-    const Dim taken = *truth;  // the value may be resolved in the branches
-    const auto walk_in_branch = [&](bool is_taken) {
-      Session::Branch branch(session_);
-      GraphResult of_branch = walk_branch(is_taken);
-      // Applies the equalities that hold in the branch before they are dropped.
-      for (ValueInfo& output : of_branch.outputs) resolve(output);
-      for (NodeReport& row : of_branch.rows)
-        for (const auto count : kCostCounts) row.cost.*count = session_.resolve(row.cost.*count);
-      if (branch.has_equalities()) calls_.clear();  // their rows may hold sizes of this branch
-      return of_branch;
-    };
-    GraphResult then_result = walk_in_branch(true);
-    GraphResult else_result = walk_in_branch(false);
-    return weigh_branches(frame, state, taken, std::move(then_result), std::move(else_result));
-  } else {
-    const Scoped<int> undecided(session_.undecided, session_.undecided + 1);
-    result = walk_branch(true);
-    GraphResult other = walk_branch(false);
-    const Int then_flops = total_flops(result.rows);
-    const Int else_flops = total_flops(other.rows);
-    session_.note(Severity::Info, state.display_name,
-                  cat("the condition is decided at run time; totals take the costlier branch: then ",
-                      to_string(then_flops), " FLOPs, else ", to_string(else_flops), " FLOPs (free dims at 1)"));
-    for (std::size_t i = 0; i < result.outputs.size() && i < other.outputs.size(); ++i) {
-      const Name& name = i < state.node.outputs.size() && state.node.outputs[i] != kAbsent
-                             ? frame.graph.value(state.node.outputs[i]).name
-                             : state.display_name;
-      result.outputs[i] = join(result.outputs[i], other.outputs[i], name, state.display_name,
-                               "the branches of If give different sizes");
-    }
-    if (else_flops > then_flops) result.rows = std::move(other.rows);
-  }
-  finish(frame, state, result.outputs, std::move(result.rows), 1);
-}
-
-void Walker::visit_loop(Frame& frame, OpContext::State& state) {
-  const GraphId body_id = body_of(state.node, "body");
-  const Graph& body = session_.model.graph(body_id);
-  const std::size_t carried = state.inputs.size() < 2 ? 0 : state.inputs.size() - 2;
-  if (body.inputs.size() != carried + 2 || body.outputs.size() < carried + 1)
-    throw RuleStop{RuleStop::Kind::Contradiction, "the body's inputs and outputs do not fit the loop's"};
-
-  // Trips: the first input, if the condition stays true; otherwise data-dependent.
-  const ValueInfo* count = state.inputs.empty() ? nullptr : state.inputs[0];
-  const ValueInfo* condition = state.inputs.size() < 2 ? nullptr : state.inputs[1];
-  std::optional<Dim> limit;
-  if (const Dim* dim = known_integer(count); dim != nullptr && dim->value().value_or(0) < kEndless) limit = *dim;
-
-  const Opened opened = {session_.symbols.size(), session_.diagnostics.size()};
-  std::vector<ValueInfo> inputs = {scalar_info(ElementType::Int64), scalar_info(ElementType::Bool)};
-  // The index of the trip, so that x[i : i + 1] is known to have one element.
-  const Dim trip = session_.fresh("trip_" + state.display_name, state.display_name, "number of the trip", limit);
-  inputs[0].computed_value = TensorValue{trip};
-  inputs[1].computed_value = TensorValue{Dim(1)};  // the body runs only while the condition holds
-  for (std::size_t i = 0; i < carried; ++i) {
-    const ValueInfo* given = state.inputs[i + 2];
-    inputs.push_back(given == nullptr ? ValueInfo{} : varying(*given));
-    // An empty sequence does not determine its members: the first trip does.
-    if (given != nullptr && given->members && given->members->empty()) inputs.back().members = given->members;
-  }
-
-  // A size that changes from trip to trip becomes a symbol; walks repeat with it until no other size changes.
-  std::set<std::string> varying_dims;
-  GraphResult result;
-  for (bool stable = false; !stable;) {
-    result = walk_body(frame, state, body_id, inputs);
-    stable = true;
-    for (std::size_t i = 0; i < carried; ++i) {
-      std::optional<Shape>& before = inputs[i + 2].type.shape;
-      const std::optional<Shape>& after = result.outputs[i + 1].type.shape;
-      if (!before && !inputs[i + 2].members) continue;
-      if (inputs[i + 2].members || !after || after->size() != before->size()) {
-        before = inputs[i + 2].members ? after : std::nullopt;
-        inputs[i + 2].members.reset();
-        stable = false;
-        continue;
-      }
-      for (std::size_t axis = 0; axis < before->size(); ++axis) {
-        Dim& dim = (*before)[axis];
-        if (dim == (*after)[axis] || varying_dims.contains(dim.to_string())) continue;
-        dim = session_.fresh(cat(state.display_name, "_carried", i, "_dim", axis), state.display_name,
-                             "a size that changes from trip to trip", std::nullopt);
-        varying_dims.insert(dim.to_string());
-        stable = false;
-      }
-    }
-  }
-
-  const bool starts = condition == nullptr || known_bool(condition) == true;
-  const ValueId body_condition = body.outputs[0];
-  const bool passes_condition = body_condition == body.inputs[1] && starts;
-  const bool stays = starts && (passes_condition || known_bool(&result.outputs[0]) == true);
-  const bool depends_on_trip = mentions(result, trip);
-  const bool holds_sequence = std::ranges::any_of(
-      result.outputs, [](const ValueInfo& output) { return output.type.container == Container::Sequence; });
-  if (starts && (depends_on_trip || holds_sequence || !stays || !varying_dims.empty()) &&
-      replace_by_trips(frame, state, result, limit, opened))
-    return;
-  if (!depends_on_trip) session_.forget(trip);
-  const Dim trips = known_bool(condition) == false ? Dim(0)
-                    : limit && stays
-                        ? *limit
-                        : session_.fresh("trips_" + state.display_name, state.display_name, "trip count", limit);
-  const std::span<ValueInfo> outputs = std::span(result.outputs).subspan(1);
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    ValueInfo& info = outputs[i] = varying(std::move(outputs[i]));
-    if (i >= carried && info.type.shape) info.type.shape->insert(info.type.shape->begin(), trips);
-  }
-  finish(frame, state, outputs, std::move(result.rows), trips);
-}
-
-// The results of a loop's trips.
-struct Walker::Unrolled {
-  std::vector<ValueInfo> carried;               // after the last trip
-  std::vector<std::vector<ValueInfo>> scanned;  // by trip
-  std::vector<std::vector<NodeReport>> rows;    // by trip
-};
-
 namespace {
 
-// A value that a loop returns: keeps its type and value, but marks it as computed by the loop.
-ValueInfo handed_on(ValueInfo info) {
-  info.constant = info.host = false;
-  info.tensor_graph = -1;
-  return info;
+// The symbols from outside a branch, which dropped those that it determined, and then those that it made.
+void keep_outer(std::vector<Symbol> outer, std::vector<Symbol>& symbols) {
+  std::set<std::string_view> names;
+  for (const Symbol& symbol : outer) names.insert(symbol.name);
+  std::vector<Symbol> made;
+  for (Symbol& symbol : symbols)
+    if (!names.contains(symbol.name)) made.push_back(std::move(symbol));
+  symbols = std::move(outer);
+  std::ranges::move(made, std::back_inserter(symbols));
+}
+
+// Inputs of the main graph that hold one number or boolean and reach the condition: a value given for them may decide
+// it.
+std::string deciding_inputs(const Graph& graph, std::size_t node, ValueId condition) {
+  std::set<ValueId> reached = {condition};
+  for (std::size_t i = node; i-- > 0;) {
+    const Node& before = graph.nodes[i];
+    if (std::ranges::any_of(before.outputs, [&](ValueId output) { return reached.contains(output); }))
+      reached.insert(before.inputs.begin(), before.inputs.end());
+  }
+  std::string fields;
+  for (const ValueId input : graph.inputs) {
+    const Value& value = graph.value(input);
+    if (reached.contains(input) && is_scalar(value.declared))
+      fields += cat(fields.empty() ? "; set " : ", ", base::field("inputs", value.name + "=VALUE"));
+  }
+  return fields;
 }
 
 }  // namespace
 
-std::optional<Walker::Unrolled> Walker::unroll(const Frame& frame, const OpContext::State& state, GraphId body_id,
-                                               const std::optional<Dim>& limit) {
-  constexpr std::int64_t kMaxTrips = 64;
-  if (unroll_budget_ == 0) return std::nullopt;
-  if (limit && limit->value().value_or(kMaxTrips + 1) > kMaxTrips) return std::nullopt;
-  Unrolled result;
-  std::vector<ValueInfo> inputs = {scalar_info(ElementType::Int64), scalar_info(ElementType::Bool)};
-  inputs[1].computed_value = TensorValue{Dim(1)};
-  for (std::size_t i = 2; i < state.inputs.size(); ++i)
-    inputs.push_back(state.inputs[i] == nullptr ? ValueInfo{} : handed_on(*state.inputs[i]));
-  bool goes_on = true;
-  for (std::int64_t trip = 0; goes_on && (!limit || Dim(trip) != *limit); ++trip) {
-    if (trip == kMaxTrips) return std::nullopt;
-    inputs[0].computed_value = TensorValue{Dim(trip)};
-    const std::size_t walked_before = walked_nodes_;
-    GraphResult once = walk_body(frame, state, body_id, inputs);
-    const std::size_t walked = walked_nodes_ - walked_before;
-    const std::optional<bool> condition = known_bool(&once.outputs[0]);
-    const bool is_affordable = walked <= unroll_budget_;
-    unroll_budget_ -= std::min(walked, unroll_budget_);
-    if (!condition || !is_affordable) return std::nullopt;
-    goes_on = *condition;
-    for (std::size_t i = 2; i < inputs.size(); ++i) inputs[i] = handed_on(std::move(once.outputs[i - 1]));
-    once.outputs.erase(once.outputs.begin(), once.outputs.begin() + static_cast<std::ptrdiff_t>(inputs.size()) - 1);
-    result.scanned.push_back(std::move(once.outputs));
-    result.rows.push_back(std::move(once.rows));
+// Of branches that both may run, the totals have the formula of each if sizes decide, else the costlier one.
+void Walker::visit_if(Frame& frame, OpContext::State& state) {
+  const GraphId bodies[] = {body_of(state.node, "else_branch"), body_of(state.node, "then_branch")};
+  static constexpr std::string_view kNames[] = {"else", "then"};
+  const ValueInfo* condition = state.inputs.empty() ? nullptr : state.inputs[0];
+  const auto walk_branch = [&](bool taken) { return walk_body(frame, state, bodies[taken], {}, kNames[taken]); };
+  const auto finish_with = [&](GraphResult result) { finish(frame, state, result.outputs, std::move(result.rows), 1); };
+  if (const std::optional<bool> known = known_bool(condition)) return finish_with(walk_branch(*known));
+  const Session::IfPlace place = {frame.id, frame.node};
+  if (const auto found = session_.taken_by_rank.find(place); found != session_.taken_by_rank.end()) {
+    session_.note(Severity::Info, state.display_name,
+                  cat("takes the ", kNames[found->second], " branch: operators behind it need its rank"),
+                  Cause::OpenBranch);
+    return finish_with(walk_branch(found->second));
   }
-  if (result.rows.empty()) return std::nullopt;
-  result.carried.assign(std::make_move_iterator(inputs.begin() + 2), std::make_move_iterator(inputs.end()));
-  return result;
-}
 
-bool Walker::replace_by_trips(Frame& frame, OpContext::State& state, const GraphResult& once,
-                              const std::optional<Dim>& limit, const Opened& opened) {
-  const std::size_t symbols_before = session_.symbols.size();
-  std::vector<Diagnostic> notes = session_.take_notes(opened.notes);
-  std::optional<Unrolled> trips = unroll(frame, state, body_of(state.node, "body"), limit);
-  const std::size_t opened_once = symbols_before - opened.symbols;
-  if (!trips || session_.symbols.size() - symbols_before > opened_once) {
-    (void)session_.take_notes(opened.notes);
-    for (Diagnostic& note : notes)
-      session_.note(note.severity, std::move(note.node), std::move(note.message), note.cause);
-    session_.symbols.resize(symbols_before, {});
-    return false;
-  }
-  const auto first = session_.symbols.begin() + static_cast<std::ptrdiff_t>(opened.symbols);
-  session_.symbols.erase(first, first + static_cast<std::ptrdiff_t>(opened_once));
-  // The weights were counted in the first walk: move their counts to the first trip.
-  for (std::size_t i = 0; i < std::min(once.rows.size(), trips->rows.front().size()); ++i) {
-    NodeReport& row = trips->rows.front()[i];
-    if (row.graph != once.rows[i].graph || row.node != once.rows[i].node) break;
-    row.params += once.rows[i].params;
-    row.param_bytes += once.rows[i].param_bytes;
-  }
-  const std::size_t carried = trips->carried.size();
-  const Dim count = trips->rows.size();
-  for (std::size_t i = 0; i < state.outputs.size(); ++i) {
-    ValueInfo info;
-    if (i < carried) {
-      info = std::move(trips->carried[i]);
-    } else if (i - carried < trips->scanned.front().size()) {
-      info = varying(trips->scanned.front()[i - carried]);
-      for (const std::vector<ValueInfo>& scanned : trips->scanned)
-        if (scanned[i - carried].type != info.type)
-          info = join(info, scanned[i - carried], state.display_name, state.display_name, "trips give different sizes");
-      if (info.type.shape) info.type.shape->insert(info.type.shape->begin(), count);
+  std::optional<Dim> truth;
+  if (const Dim* dim = known_integer(condition); dim != nullptr && is_of_inputs(*dim, session_)) truth = *dim;
+  const std::size_t first_symbol = session_.symbols.size(), first_note = session_.diagnostics.size();
+  struct Walked {
+    GraphResult result;
+    std::vector<Diagnostic> notes;
+    std::string contradiction;  // why it cannot run
+  };
+  const auto walk_in_branch = [&](bool taken) {
+    Session::Branch branch(session_);
+    const Scoped<std::string> outside(contradiction_, "");
+    Walked walked{.result = walk_branch(taken), .notes = {}, .contradiction = {}};
+    // Applies the equalities that hold in the branch before they are dropped.
+    for (ValueInfo& output : walked.result.outputs) resolve(output);
+    for (NodeReport& row : walked.result.rows) {
+      for (const auto count : kCostCounts) row.cost.*count = session_.resolve(row.cost.*count);
+      for (OutputInfo& output : row.outputs) for_each_dim(output.type, [&](Dim& dim) { dim = session_.resolve(dim); });
     }
-    set_output(state, i, std::move(info));
+    if (branch.has_equalities()) calls_.clear();  // their rows may hold sizes of this branch
+    walked.contradiction = contradiction_;
+    walked.notes = session_.take_notes(first_note);
+    return walked;
+  };
+  Walked walked[2];
+  for (const bool is_then : {true, false}) {
+    const std::vector<Symbol> outer = session_.symbols;
+    walked[is_then] = walk_in_branch(is_then);
+    keep_outer(outer, session_.symbols);
   }
-  add_own_row(frame, state);
-  std::vector<NodeReport> rows;
-  for (std::vector<NodeReport>& trip : trips->rows)
-    rows.insert(rows.end(), std::make_move_iterator(trip.begin()), std::make_move_iterator(trip.end()));
-  splice(frame, state, std::move(rows), 1);
-  return true;
+  if (walked[0].contradiction.empty() != walked[1].contradiction.empty()) {
+    const bool taken = walked[1].contradiction.empty();
+    session_.symbols.resize(first_symbol, {});
+    calls_.clear();  // their rows may hold symbols of the first walk
+    session_.note(
+        Severity::Info, state.display_name,
+        cat("takes the ", kNames[taken], " branch, since the other cannot run: ", walked[!taken].contradiction),
+        Cause::OpenBranch);
+    GraphResult result = walk_branch(taken);
+    keep_weights(walked[taken].result.rows, result.rows);
+    return finish_with(std::move(result));
+  }
+  for (const bool is_then : {true, false})
+    for (const Diagnostic& note : walked[is_then].notes)
+      session_.note(note.severity, note.node, note.message, note.cause);
+  GraphResult &then = walked[1].result, &otherwise = walked[0].result;
+  for (std::size_t i = 0; i < then.outputs.size() && i < otherwise.outputs.size(); ++i) {
+    const std::optional<Shape>&a = then.outputs[i].type.shape, &b = otherwise.outputs[i].type.shape;
+    if (a && b && a->size() != b->size()) session_.open_ranks.insert(place);
+  }
+  if (truth) return weigh_branches(frame, state, *truth, std::move(then), std::move(otherwise));
+
+  const BranchWork work[] = {work_of(otherwise.rows), work_of(then.rows)};
+  const bool taken = work[1].flops >= work[0].flops;
+  session_.note(
+      Severity::Info, state.display_name,
+      cat("the data decide its branch: then ", text_of(work[1]), ", else ", text_of(work[0]), "; totals take the ",
+          kNames[taken], " branch",
+          depth_ == 1 && condition != nullptr ? deciding_inputs(frame.graph, frame.node, state.node.input(0)) : ""),
+      Cause::OpenBranch);
+  for (std::size_t i = 0; i < then.outputs.size() && i < otherwise.outputs.size(); ++i) {
+    const Name& name = i < state.node.outputs.size() && state.node.outputs[i] != kAbsent
+                           ? frame.graph.value(state.node.outputs[i]).name
+                           : state.display_name;
+    then.outputs[i] = join(then.outputs[i], otherwise.outputs[i], name, state.display_name,
+                           "the branches of If give different sizes");
+  }
+  std::vector<NodeReport> rows = std::move(walked[taken].result.rows);
+  // Unknown work of the other branch may be more than all that is known: its rows stay, without what is known of them.
+  for (NodeReport& row : walked[!taken].result.rows) {
+    if (row.cost.mark != Mark::Unmodelled && row.unmodelled_inside == 0) continue;
+    const Mark mark = row.cost.mark;
+    row.cost = {};
+    row.cost.mark = mark;
+    rows.push_back(std::move(row));
+  }
+  finish(frame, state, then.outputs, std::move(rows), 1);
 }
 
 // A local function is walked once per distinct signature of its inputs and attributes.
@@ -415,6 +330,7 @@ void Walker::visit_call(Frame& frame, const Function& function, OpContext::State
     signature += '|';
     if (info.absent) continue;
     signature += to_string(stored_type(info)) + (info.constant ? "c" : "") + (info.host ? "h" : "");
+    info.banded.reset();  // not part of the signature
     if (info.tensor_graph >= 0) signature += cat("t", info.tensor_graph, ",", info.tensor);
     if (info.dequantized_from != ElementType::Undefined) signature += cat("d", to_string(info.dequantized_from));
     if (info.members) {

@@ -7,20 +7,23 @@
 
 namespace pagoda::inline core {
 
+// Applies `change` to every size of the type.
+template <typename Change>
+void for_each_dim(TensorType& type, const Change& change) {
+  if (type.shape)
+    for (Dim& dim : *type.shape) change(dim);
+}
+
 // Applies `change` to every Dim of the analysis.
 template <typename Change>
 void for_each_dim(Analysis& analysis, const Change& change) {
-  const auto change_type = [&](TensorType& type) {
-    if (type.shape)
-      for (Dim& dim : *type.shape) change(dim);
-  };
   const auto change_cost = [&](OpCost& cost) {
     for (const auto count : kCostCounts) change(cost.*count);
     for (PartMoved& part : cost.parts) change(part.bytes);
   };
-  for (InputInfo& input : analysis.inputs) change_type(input.type);
-  for (InputInfo& output : analysis.outputs) change_type(output.type);
-  for (TensorType& type : analysis.types) change_type(type);
+  for (InputInfo& input : analysis.inputs) for_each_dim(input.type, change);
+  for (InputInfo& output : analysis.outputs) for_each_dim(output.type, change);
+  for (TensorType& type : analysis.types) for_each_dim(type, change);
   for (auto& value : analysis.values) {
     if (!value) continue;
     for (Scalar& scalar : *value) {
@@ -29,7 +32,7 @@ void for_each_dim(Analysis& analysis, const Change& change) {
     }
   }
   for (NodeReport& row : analysis.nodes) {
-    for (OutputInfo& output : row.outputs) change_type(output.type);
+    for (OutputInfo& output : row.outputs) for_each_dim(output.type, change);
     change_cost(row.cost);
     change(row.params);
     change(row.param_bytes);
@@ -38,6 +41,7 @@ void for_each_dim(Analysis& analysis, const Change& change) {
   change_cost(analysis.totals.cost);
   change(analysis.totals.params);
   change(analysis.totals.param_bytes);
+  change(analysis.totals.weight_bytes);
   change_cost(analysis.totals.at_load);
   for (Requirement& requirement : analysis.requirements) {
     change(requirement.size);
@@ -50,6 +54,9 @@ void for_each_dim(Analysis& analysis, const Change& change) {
 
 // The same analysis with symbols of its inputs replaced by formulas of the others.
 Analysis substitute_dims(const Analysis& analysis, const std::map<std::string, Dim, std::less<>>& replacements);
+
+// The bindings, completed with the dims that Analysis::equalities determine.
+Bindings completed(const Analysis& analysis, Bindings bindings);
 
 // The names of the free dims of inputs, sorted.
 std::vector<std::string> free_dims(const std::vector<InputInfo>& inputs);

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "graph/dim_poly.h"
 #include "ops/fixed_sizes.h"
 #include "ops/op_rule.h"
 #include "pagoda/base/cat.h"
@@ -14,9 +15,6 @@ namespace pagoda::inline core {
 namespace {
 
 constexpr std::int64_t kMaxHostElements = 64;  // a longer vector is a tensor, not shape arithmetic
-
-// ValueInfo::tensor of a Constant node's value; negative, so that no initializer uses it.
-std::int32_t tensor_in_node(std::size_t node_index) { return -1 - static_cast<std::int32_t>(node_index); }
 
 // Whether a part of a rule ended because too little is known.
 template <typename Part>
@@ -78,6 +76,20 @@ void Walker::store(GraphId graph, ValueId id, ValueInfo& info) const {
   info.stored = is_operand ? storage_.operands : ElementType::Undefined;
 }
 
+ValueInfo Walker::stored_value(GraphId graph, ValueId id) const {
+  const std::int32_t place = session_.model.graph(graph).value(id).initializer;
+  const Tensor& tensor = session_.model.graph(graph).initializer(place);
+  ValueInfo info;
+  info.type = tensor.type;
+  if (tensor.value) info.stored_value = &*tensor.value;
+  info.unread = tensor.unread;
+  info.constant = true;
+  info.tensor_graph = graph;
+  info.tensor = place;
+  store(graph, id, info);
+  return info;
+}
+
 void Walker::store_outputs(const Frame& frame, OpContext::State& state) const {
   if (storage_.floats == ElementType::Undefined) return;
   for (std::size_t i = 0; i < state.outputs.size(); ++i) store(frame.id, state.node.outputs[i], state.outputs[i]);
@@ -117,15 +129,7 @@ GraphResult Walker::walk(GraphId id, std::span<const ValueInfo> inputs, const st
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     const Value& value = graph.values[i];
     if (value.initializer >= 0) {
-      const Tensor& tensor = graph.initializer(value.initializer);
-      ValueInfo& info = frame.values[i];
-      info.type = tensor.type;
-      if (tensor.value) info.stored_value = &*tensor.value;
-      info.unread = tensor.unread;
-      info.constant = true;
-      info.tensor_graph = id;
-      info.tensor = value.initializer;
-      store(id, static_cast<ValueId>(i), info);
+      frame.values[i] = stored_value(id, static_cast<ValueId>(i));
     } else if (value.outer != kAbsent && outer != nullptr) {
       frame.values[i] = (*outer)[index(value.outer)];
     }
@@ -185,6 +189,12 @@ void Walker::resolve(ValueInfo& info) const {
   if (info.computed_value)
     for (Scalar& scalar : *info.computed_value)
       if (Dim* dim = std::get_if<Dim>(&scalar)) *dim = session_.resolve(*dim);
+  if (info.banded) {
+    for (std::optional<Dim>* limit : {&info.banded->least, &info.banded->most})
+      if (*limit) *limit = session_.resolve(**limit);
+    for (Scalar* element : {&info.banded->inside, &info.banded->outside})
+      if (Dim* dim = std::get_if<Dim>(element)) *dim = session_.resolve(*dim);
+  }
   if (!info.members) return;
   for (Shape& member : *info.members)
     for (Dim& dim : member) dim = session_.resolve(dim);
@@ -232,8 +242,11 @@ void Walker::visit(Frame& frame) {
     else
       problem = "no rule for " + (node.domain.empty() ? "" : node.domain + ".") + node.op_type;
   } catch (const RuleStop& stop) {
+    if (stop.kind == RuleStop::Kind::Contradiction) cause = Cause::Contradiction;
     problem = stop.message.empty() ? "not enough is known" : stop.message;
     if (stop.kind == RuleStop::Kind::UnknownInput) cause = Cause::UnknownInput;
+    if (stop.kind == RuleStop::Kind::Contradiction && contradiction_.empty())
+      contradiction_ = cat(state.display_name, ": ", problem);
   } catch (const TooComplex& too_complex) {
     problem = too_complex.what();
   } catch (const NodeError&) {
@@ -241,6 +254,8 @@ void Walker::visit(Frame& frame) {
   } catch (const Error& error) {
     throw NodeError(state.display_name + ": " + error.what());
   }
+  if (!problem.empty() && op.structure != nullptr && session_.symbols.size() > first_symbol)
+    session_.symbols.resize(first_symbol, {});  // of an unfinished walk
   adopt_declared(frame, state, first_symbol);
   store_outputs(frame, state);
   if (!problem.empty()) unmodelled(frame, first_row, state, problem, cause);
@@ -301,9 +316,10 @@ void check_batch(const OpContext::State& state) {
   };
   if (state.facts.batch != BatchAxis::First && std::ranges::any_of(state.outputs, holds_twice))
     throw RuleStop{RuleStop::Kind::Unknown, "its weights are an input, whose first axis is taken for the batch, too"};
-  if (!state.inputs[1]->constant) return;
+  if (state.inputs[0]->constant == state.inputs[1]->constant) return;
+  const ValueInfo& data = *state.inputs[state.inputs[0]->constant ? 1 : 0];
   const auto holds = [&](const ValueInfo& info) { return batch_axes_of(info) > 0; };
-  if (holds(*state.inputs[0]) && std::ranges::none_of(state.outputs, holds))
+  if (holds(data) && std::ranges::none_of(state.outputs, holds))
     throw RuleStop{RuleStop::Kind::Unknown,
                    "its weights multiply the axis taken for the batch: there is no batch axis"};
 }
@@ -421,7 +437,10 @@ void Walker::visit_rule(Frame& frame, const OpRule& rule, OpContext::State& stat
   store_outputs(frame, state);
   const ElementType narrow = dequantized_from(state);
   if (rule.fold != nullptr && gives_up([&] { rule.fold(op); }))
-    for (ValueInfo& output : state.outputs) output.computed_value.reset();  // their types are still known
+    for (ValueInfo& output : state.outputs) {  // their types are still known
+      output.computed_value.reset();
+      output.banded.reset();
+    }
   mark_placement(rule, state);
   if (state.node.op_type == "Constant" && state.outputs.size() == 1) {
     state.outputs[0].tensor_graph = frame.id;
@@ -501,12 +520,10 @@ void Walker::adopt_declared(const Frame& frame, OpContext::State& state, std::si
       // Only sizes that mean the same here: numbers, and dims that the inputs name.
       Shape shape;
       for (const Dim& dim : *declared.shape) {
-        const auto names = dim.symbols();
-        const bool known =
-            std::ranges::all_of(names, [&](const std::string& name) { return session_.input_dims.contains(name); });
-        shape.push_back(known ? dim.bind(options_.dims)
-                              : session_.fresh(dim.to_string(), state.display_name,
-                                               "a size that only the file declares", std::nullopt));
+        const auto is_unknown = [&](const std::string& name) { return !session_.input_dims.contains(name); };
+        shape.push_back(any_symbol(dim, is_unknown) ? session_.fresh(dim.to_string(), state.display_name,
+                                                                     "a size that only the file declares", std::nullopt)
+                                                    : dim.bind(options_.dims));
       }
       type.shape = std::move(shape);
       continue;

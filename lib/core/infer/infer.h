@@ -22,6 +22,11 @@ namespace pagoda::inline core {
 
 // Whether a stored tensor counts as a parameter; `in_node`: it is the value of a Constant node, not an initializer.
 bool is_parameter(const TensorType& type, bool in_node);
+// Whether a tensor is as small as a number in an expression: an operand, but nothing to keep.
+bool is_literal(const Shape& shape);
+
+// ValueInfo::tensor of a Constant node's value; negative, so that no initializer uses it.
+inline std::int32_t tensor_in_node(std::size_t node_index) { return -1 - static_cast<std::int32_t>(node_index); }
 
 // The results of walking one graph.
 struct GraphResult {
@@ -56,6 +61,12 @@ class Scoped {
 
 // The graph that an attribute holds.
 GraphId body_of(const Node& node, std::string_view attribute_name);
+
+// The value of a single known integer or bool; null for anything else.
+const Dim* known_integer(const ValueInfo* info);
+std::optional<bool> known_bool(const ValueInfo* info);
+// A tensor of one element, of rank 0 or shape [1].
+bool is_scalar(const TensorType& type);
 
 // A value that changes from trip to trip: its type, without its known contents.
 ValueInfo varying(ValueInfo info);
@@ -123,7 +134,12 @@ class Walker {
   void finish(Frame& frame, OpContext::State& state, std::span<ValueInfo> outputs, std::vector<NodeReport> rows,
               const Dim& times);
   void weigh_branches(Frame& frame, OpContext::State& state, const Dim& truth, GraphResult taken, GraphResult other);
+  // Moves the weights of a walk's rows to those of a later walk of the same body, which found them counted.
+  static void keep_weights(const std::vector<NodeReport>& from, std::vector<NodeReport>& to);
   void visit_loop(Frame& frame, OpContext::State& state);
+  bool is_of_trip(const Dim& dim, std::size_t first_symbol) const;
+  Scalar at_trip(const Scalar& start, const Scalar& probe, const Scalar& after, ElementType type, const Dim& trip,
+                 std::size_t first_symbol) const;
   // Walks a loop trip by trip, where every trip's condition is known. Keeps the result if it leaves fewer open sizes
   // than `once`, the body walked with a symbol for the trip; symbols and notes from the positions in Opened on are
   // those of `once`.
@@ -140,6 +156,8 @@ class Walker {
   // Adds the work of the graphs that an attention runs on its scores to the node's row, the last one.
   void add_modifiers(Frame& frame, OpContext::State& state);
 
+  // An initializer of a graph.
+  ValueInfo stored_value(GraphId graph, ValueId id) const;
   // Stores a value of a graph in the type that the precision requires.
   void store(GraphId graph, ValueId id, ValueInfo& info) const;
   void store_outputs(const Frame& frame, OpContext::State& state) const;
@@ -158,6 +176,8 @@ class Walker {
   // Adds the row of a node whose work is in the rows of its bodies.
   void add_own_row(Frame& frame, const OpContext::State& state);
   void count_parameters(NodeReport& row, const OpContext::State& state);
+  void count_parameter(NodeReport& row, const ValueInfo& input);
+  void count_bodies(NodeReport& row, const Node& node, int depth = 0);
   // Adds the node's row in place of those that it has so far, from `first_row` on.
   void unmodelled(Frame& frame, std::size_t first_row, const OpContext::State& state, const std::string& problem,
                   Cause cause);
@@ -183,14 +203,16 @@ class Walker {
     std::vector<bool> output_set;
   } spare_;  // of the previous node, whose memory the next one reuses
   ByOperator<Operator> operators_;
+  std::string contradiction_;  // the first in the branch being walked: why it cannot run
   int depth_ = 0;
   std::size_t walked_nodes_ = 0;
   std::size_t walk_limit_;
   std::size_t unroll_budget_;
   std::size_t spliced_rows_ = 0;
   std::vector<std::vector<bool>> counted_tensors_;  // by graph and tensor
-  std::map<std::string, GraphResult> calls_;        // function bodies by signature
-  Call call_;                                       // being walked
+  std::set<GraphId> counted_bodies_;
+  std::map<std::string, GraphResult> calls_;  // function bodies by signature
+  Call call_;                                 // being walked
   Dim params_ = 0, param_bytes_ = 0;
   OpCost at_load_;
   std::set<std::tuple<GraphId, std::size_t, std::string>> counted_at_load_;

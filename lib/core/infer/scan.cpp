@@ -172,10 +172,8 @@ void Walker::add_modifiers(Frame& frame, OpContext::State& state) {
     NodeReport& row = frame.rows.back();
     std::set<ValueId> read;
     for (const NodeReport& inner : result.rows) {
-      row.cost.macs += inner.cost.macs;
-      row.cost.arith += inner.cost.arith;
-      row.cost.special += inner.cost.special;
-      row.cost.comparisons += inner.cost.comparisons;
+      const OpCost& work = inner.cost;
+      row.cost += ops::Work{work.arith, work.special, work.comparisons, work.macs};
       row.params += inner.params;
       row.param_bytes += inner.param_bytes;
       row.unmodelled_inside += inner.unmodelled_inside + (inner.cost.mark == Mark::Unmodelled ? 1 : 0);

@@ -64,13 +64,6 @@ class Counter {
     return type;
   }
 
-  static const TensorType* stored_type(const Graph& graph, const Storage& storage) {
-    const Value& value = graph.value(storage.owner);
-    if (value.initializer >= 0) return &graph.initializer(value.initializer).type;
-    const Tensor* tensor = storage.producer < 0 ? nullptr : graph.node(storage.producer).constant();
-    return tensor == nullptr ? nullptr : &tensor->type;
-  }
-
   // The first row that reads all of the tensor, else the first that reads a part of it. `size` is the size of the
   // tensor, whatever its name in a body.
   std::optional<Need> need(const Schedule& schedule, std::int32_t storage, const Dim& size) const {
@@ -138,6 +131,7 @@ class Counter {
 void count_memory(const Model& model, Analysis& analysis) {
   const Schedule schedule = schedule_of(model, analysis);
   analysis.totals.activation_peak_bytes = activation_peak(schedule);
+  analysis.totals.weight_bytes = weight_bytes(model, analysis, schedule);
   for (NodeReport& row : analysis.nodes) row.needed_bytes = 0;
   Counter(model, analysis).count(schedule);
 }

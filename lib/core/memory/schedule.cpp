@@ -225,6 +225,13 @@ Schedule schedule_of(const Model& model, const Analysis& analysis) {
   return Builder(model, analysis.nodes, 0, 0).build(std::move(types), nullptr);
 }
 
+const TensorType* stored_type(const Graph& graph, const Storage& storage) {
+  const Value& value = graph.value(storage.owner);
+  if (value.initializer >= 0) return &graph.initializer(value.initializer).type;
+  const Tensor* tensor = storage.producer < 0 ? nullptr : graph.node(storage.producer).constant();
+  return tensor == nullptr ? nullptr : &tensor->type;
+}
+
 std::optional<Dim> bytes_of(const TensorType& type) {
   const bool holds_tensor = type.container == Container::Tensor || type.container == Container::Optional;
   if (!holds_tensor || !type.shape || bits(type.element) == 0) return std::nullopt;

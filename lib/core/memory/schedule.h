@@ -84,8 +84,14 @@ Schedule schedule_of(const Model& model, const Analysis& analysis);
 // nodes without rows.
 std::vector<Step> locate_steps(const Model& model, const std::vector<NodeReport>& rows, GraphId id, std::size_t begin);
 
-// Sets NodeReport::needed_bytes of all rows, and the peak of activations.
+// Totals::weight_bytes of an analysis whose params are counted.
+Dim weight_bytes(const Model& model, const Analysis& analysis, const Schedule& schedule);
+
+// Sets NodeReport::needed_bytes of all rows, the bytes of weights that an engine holds, and the peak of activations.
 void count_memory(const Model& model, Analysis& analysis);
+
+// The type in the file of an initializer's or a Constant node's tensor; null for a storage that another node makes.
+const TensorType* stored_type(const Graph& graph, const Storage& storage);
 
 // Bytes of a value of this type; empty when the rank is unknown or elements have no fixed width.
 std::optional<Dim> bytes_of(const TensorType& type);

@@ -6,6 +6,7 @@
 #include "graph/index.h"
 #include "onnx/load.h"
 #include "pagoda/base/cat.h"
+#include "pagoda/base/plural.h"
 
 namespace pagoda::inline core::wire {
 namespace {
@@ -33,7 +34,7 @@ namespace {
     names += (i == 0 ? "" : " needs ") + quoted_name(display_name(graph, graph.nodes[path[begin + i]]));
   names += length > kMostNamed ? " … needs " : " needs ";
   names += quoted_name(display_name(graph, graph.nodes[path[begin]]));
-  throw Error(cat("graph ", quoted_name(graph.name), " has a cycle of ", length, " nodes: ", names,
+  throw Error(cat("graph ", quoted_name(graph.name), " has a cycle of ", base::counted(length, "node"), ": ", names,
                   ", expected an order in which every input is produced first; the file is damaged, export it again"));
 }
 

@@ -209,6 +209,16 @@ Dim OpContext::unify(const Dim& a, const Dim& b, std::string_view what) {
   return *std::move(unified);
 }
 
+void OpContext::require(Requirement::Kind kind, const Dim& size, const Dim& other) const {
+  if (size == other || (kind >= Requirement::Kind::Window && greater_equal(size, other) == true)) return;
+  if (kind < Requirement::Kind::Window) return state_.session.require(kind, size, other, state_.display_name);
+  std::map<std::string, Dim, std::less<>> one_more;  // s + 1 with s ≥ 0
+  for (const std::string& name : size.symbols()) one_more.emplace(name, Dim::symbol(name) + 1);
+  for (const std::string& name : other.symbols()) one_more.emplace(name, Dim::symbol(name) + 1);
+  if (greater_equal(size.substitute(one_more), other.substitute(one_more)) != true)
+    state_.session.require(kind, size, other, state_.display_name);
+}
+
 Dim OpContext::broadcast(const Dim& a, const Dim& b) {
   if (a == b) return a;
   const bool a_is_one = a == Dim(1);
@@ -219,7 +229,7 @@ Dim OpContext::broadcast(const Dim& a, const Dim& b) {
     state_.session.one_or(a.is_constant() ? b : a, a.is_constant() ? a : b, state_.display_name);
     return a.is_constant() ? a : b;
   }
-  std::optional<Dim> unified = state_.session.unify(a, b, state_.display_name, true);
+  std::optional<Dim> unified = state_.session.unify(a, b, state_.display_name, Requirement::Kind::Broadcast);
   if (!unified) fail(cat("dims ", a.to_string(), " and ", b.to_string(), " do not broadcast"));
   return *std::move(unified);
 }

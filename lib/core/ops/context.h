@@ -14,6 +14,13 @@
 
 namespace pagoda::inline core {
 
+// A tensor of two values: `inside` where its last two axes are in a band about the diagonal, least ≤ column − row ≤
+// most, and `outside` elsewhere. Without limits all elements are `inside`.
+struct Banded {
+  Scalar inside, outside;
+  std::optional<Dim> least = {}, most = {};
+};
+
 // Facts about one value, collected while its graph is walked.
 struct ValueInfo {
   TensorType type;
@@ -22,6 +29,7 @@ struct ValueInfo {
   const TensorValue* stored_value = nullptr;
   base::Boxed<std::vector<Shape>> members;  // of a sequence, if each shape is known
   Dim repeats_of_first;                     // number of members beside these, each with the shape of the first
+  base::Boxed<Banded> banded;               // its elements, where they are too many to list, or their number is open
   Name unread;                              // why its small value could not be read
   // The stored tensor behind it, for counting parameters once: an initializer (index) or a Constant node (~index).
   GraphId tensor_graph = -1;
@@ -58,13 +66,20 @@ class Session {
   // Replaces symbols that were found equal to other expressions.
   Dim resolve(const Dim& dim) const;
   // See OpContext::unify; empty when two constants differ.
-  // With `or_one`, for a broadcast, a size that stays undecided may also be 1.
-  std::optional<Dim> unify(const Dim& a, const Dim& b, const Name& node, bool or_one = false);
+  // In a broadcast, a size that stays undecided may also be 1.
+  std::optional<Dim> unify(const Dim& a, const Dim& b, const Name& node,
+                           Requirement::Kind kind = Requirement::Kind::Equal);
   // Records that a symbol, broadcast with a constant above 1, is that constant or 1.
   void one_or(const Dim& symbol, const Dim& constant, const Name& node);
-  // Equalities that unify() and one_or() assumed but could not prove, except those of nodes that may not run.
-  std::vector<Requirement> taken_for_equal;
+  // What unify(), one_or() and rules assumed but could not prove, except for nodes that may not run.
+  std::vector<Requirement> requirements;
+  void require(Requirement::Kind kind, const Dim& size, const Dim& other, const Name& node);
   int undecided = 0;  // nested branches being walked whose condition is unknown
+  // Ifs, by graph and node, that may take either branch, and whose branches have outputs of different ranks. Where the
+  // nodes behind one can only run after one of its branches, a second walk takes that one.
+  using IfPlace = std::pair<GraphId, std::size_t>;
+  std::set<IfPlace> open_ranks;
+  std::map<IfPlace, bool> taken_by_rank;
   // While it lives, one branch of a condition on sizes is walked: equalities found in it hold in it alone.
   class Branch {
    public:
@@ -116,9 +131,8 @@ class Session {
  private:
   bool is_fresh(const std::string& name) const { return fresh_names_.contains(name); }
   bool is_more_informative(const Dim& a, const Dim& b) const;
-  void require(const Dim& size, const Dim& other, const Name& node, bool or_one);
-  void set_equal(const std::string& symbol, const Dim& dim, const Name& node);
-  std::optional<Dim> unify_fixed(const Dim& a, const Dim& b, const Name& node, bool or_one);
+  void set_equal(const std::string& symbol, const Dim& dim, const Name& node, Requirement::Kind kind);
+  std::optional<Dim> unify_fixed(const Dim& a, const Dim& b, const Name& node, Requirement::Kind kind);
   // Decides that the pending symbols of a formula stay as in the file.
   void settle_as_exported(const Dim& formula, const Name& node);
   // Decides a pending size, and with it the other part if the size is one of two parts.

@@ -200,6 +200,7 @@ Shape unfold_shape(OpContext& op) {
   const std::int64_t size = positive_attribute(op, "size");
   const std::int64_t step = positive_or_one(op, "step");
   if (greater_equal(shape[axis], size) == false) op.fail(cat("slices of ", size, " from ", shape[axis].to_string()));
+  op.require(Requirement::Kind::Window, shape[axis], size);
   shape[axis] = floor_div(shape[axis] - size, step) + 1;
   return appended(shape, {size});
 }

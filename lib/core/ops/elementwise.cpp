@@ -120,7 +120,7 @@ void fold_mod(OpContext& op) { fold_broadcast(op, op.flag("fmod") ? remainder : 
 void fold_mean(OpContext& op) {
   fold_broadcast(op, add);
   const TensorValue* sums = op.output_value(0);
-  if (sums == nullptr) return;
+  if (sums == nullptr) return OpContext::State::of(op).outputs[0].banded.reset();
   TensorValue value = *sums;
   for (Scalar& element : value) element = divide(element, real(op.input_count(), op.element(0)), op.element(0));
   publish(op, std::move(value));
@@ -131,7 +131,10 @@ void fold_where(OpContext& op) {
   const auto condition = small_input(op, 0);
   const auto a = small_input(op, 1);
   const auto b = small_input(op, 2);
-  if (!shape || !condition || !a || !b || (a->known == nullptr && b->known == nullptr)) return;
+  if (!shape)
+    return fold_banded(op,
+                       [](std::span<const Scalar> elements) { return select(elements[0], elements[1], elements[2]); });
+  if (!condition || !a || !b || (a->known == nullptr && b->known == nullptr)) return;
   const BroadcastIndex of_condition(*shape, condition->shape), of_a(*shape, a->shape), of_b(*shape, b->shape);
   publish_each(op, count_of(*shape),
                [&](std::int64_t i) { return select((*condition)[of_condition(i)], (*a)[of_a(i)], (*b)[of_b(i)]); });

@@ -87,8 +87,102 @@ void publish(OpContext& op, TensorValue value, int output) {
   if (shape && count_of(*shape) == static_cast<std::int64_t>(value.size())) op.set_value(output, std::move(value));
 }
 
+void publish_banded(OpContext& op, Banded banded) {
+  OpContext::State& state = OpContext::State::of(op);
+  const bool is_known_somewhere = is_known(banded.inside) || is_known(banded.outside);
+  if (!state.outputs.empty() && !state.outputs[0].value() && is_known_somewhere)
+    state.outputs[0].banded = std::move(banded);
+}
+
+namespace {
+
+bool is_limited(const Banded& banded) { return banded.least || banded.most; }
+
+// Whether a tensor of limited values keeps its rows and columns where it is broadcast to the other shape.
+bool has_same_matrices(const std::optional<Shape>& a, const std::optional<Shape>& b) {
+  if (!a || !b || a->size() < 2 || b->size() < 2) return false;
+  return std::equal(a->end() - 2, a->end(), b->end() - 2);
+}
+
+}  // namespace
+
+void fold_banded(OpContext& op, const std::function<Scalar(std::span<const Scalar>)>& f) {
+  const OpContext::State& state = OpContext::State::of(op);
+  if (state.outputs.empty()) return;
+  const Banded* band = nullptr;
+  std::vector<Scalar> inside, outside;
+  for (const ValueInfo* input : state.inputs) {
+    if (input == nullptr) return;
+    if (const Banded* banded = input->banded.get()) {
+      const bool is_second = band != nullptr && is_limited(*band);
+      if (is_limited(*banded)) {
+        if (is_second && (band->least != banded->least || band->most != banded->most)) return;
+        if (!has_same_matrices(input->type.shape, state.outputs[0].type.shape)) return;
+      }
+      if (!is_second) band = banded;
+      inside.push_back(banded->inside);
+      outside.push_back(banded->outside);
+    } else if (input->value() != nullptr && input->value()->size() == 1) {
+      inside.push_back(input->value()->front());
+      outside.push_back(input->value()->front());
+    } else {
+      return;
+    }
+  }
+  if (band != nullptr) publish_banded(op, {f(inside), f(outside), band->least, band->most});
+}
+
+namespace {
+
+// 1 + 2 + … + n, and 0 for n below 0.
+Dim triangle(const Dim& n) {
+  if (greater_equal(0, n) == true) return 0;
+  const Dim rows = greater_equal(n, -1) == true ? n : max(n, 0);
+  return floor_div(rows * rows + rows, 2);
+}
+
+// The places of a matrix with column − row ≥ k. For k ≥ 0 row r has columns − k − r of them, as long as that is above
+// 0: a triangle, without the one below the last row. For k < 0 the others form such a triangle of columns.
+std::optional<Dim> places_from(const Dim& k, const Dim& rows, const Dim& columns) {
+  if (greater_equal(k, 0) == true) return triangle(columns - k) - triangle(columns - k - rows);
+  if (greater_equal(0, k) != true) return std::nullopt;
+  const auto others = places_from(1 - k, columns, rows);
+  return others ? std::optional(rows * columns - *others) : std::nullopt;
+}
+
+// The places with least ≤ column − row ≤ most.
+std::optional<Dim> places_in(const Banded& band, const Dim& rows, const Dim& columns) {
+  if (!band.least) return band.most ? places_from(-*band.most, columns, rows) : std::optional(rows * columns);
+  const auto from = places_from(*band.least, rows, columns);
+  if (!band.most) return from;
+  const auto behind = places_from(*band.most + 1, rows, columns);
+  const bool is_band = greater_equal(*band.most + 1, *band.least) == true;
+  return from && behind && is_band ? std::optional(*from - *behind) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Dim> count_nonzero(const Banded& banded, const Shape& shape) {
+  const auto inside = is_true(banded.inside), outside = is_true(banded.outside);
+  if (!inside || !outside) return std::nullopt;
+  const Dim all = element_count(shape);
+  if (*inside == *outside) return *inside ? all : Dim(0);
+  if (shape.size() < 2) return std::nullopt;
+  const Dim &rows = shape[shape.size() - 2], &columns = shape.back();
+  Dim matrices = 1;
+  for (std::size_t i = 0; i + 2 < shape.size(); ++i) matrices *= shape[i];
+  const auto places = places_in(banded, rows, columns);
+  if (!places) return std::nullopt;
+  return matrices * (*inside ? *places : rows * columns - *places);
+}
+
 void fold_same(OpContext& op) {
-  if (const auto input = known_input(op, 0)) publish(op, *input->known);
+  if (const auto input = known_input(op, 0)) return publish(op, *input->known);
+  const OpContext::State& state = OpContext::State::of(op);
+  const ValueInfo* input = state.inputs.empty() ? nullptr : state.inputs[0];
+  if (input == nullptr || !input->banded || state.outputs.empty()) return;
+  if (!is_limited(*input->banded) || input->type.shape == state.outputs[0].type.shape)
+    publish_banded(op, *input->banded);
 }
 
 void fold_moved(OpContext& op, const std::function<std::int64_t(std::int64_t)>& source, int output) {
@@ -115,7 +209,12 @@ void fold_broadcast(OpContext& op, BinaryFold f) {
   bool any_known = false;
   for (int i = 0; i < op.input_count(); ++i) any_known = any_known || op.value(i) != nullptr;
   const auto shape = any_known ? small_output(op, 0) : std::nullopt;
-  if (!shape) return;
+  if (!shape)
+    return fold_banded(op, [&](std::span<const Scalar> elements) {
+      Scalar element = elements[0];
+      for (std::size_t k = 1; k < elements.size(); ++k) element = f(element, elements[k], op.element(0));
+      return element;
+    });
   struct Input {
     SmallTensor tensor;
     BroadcastIndex index;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "ops/context.h"
 #include "ops/scalar_math.h"
 #include "pagoda/base/small_vector.h"
 #include "pagoda/core/rule.h"
@@ -65,6 +66,15 @@ void publish_each(OpContext& op, std::int64_t count, const Element& element, int
   publish(op, std::move(value), output);
 }
 
+// Output 0 = f over the elements of the inputs at one place, where each input of two values (see Banded) has the same
+// band and all others have one element. For tensors too large to be folded element by element.
+void fold_banded(OpContext& op, const std::function<Scalar(std::span<const Scalar>)>& f);
+void publish_banded(OpContext& op, Banded banded);
+// Of a value that is the same everywhere.
+inline void publish_uniform(OpContext& op, const Scalar& element) { publish_banded(op, {element, element}); }
+// The elements of a tensor of this shape that are not 0.
+std::optional<Dim> count_nonzero(const Banded& banded, const Shape& shape);
+
 // Output 0 = the elements of input 0 in the same order: reshapes, identities.
 void fold_same(OpContext& op);
 // Element k of an output = element source(k) of input 0.
@@ -76,8 +86,10 @@ void fold_broadcast(OpContext& op, BinaryFold f);
 
 template <UnaryFold F>
 void fold_unary(OpContext& op) {
-  const auto input = known_input(op, 0);
-  if (input) publish_each(op, input->count, [&](std::int64_t i) { return F((*input)[i], op.element(0)); });
+  if (const auto input = known_input(op, 0))
+    publish_each(op, input->count, [&](std::int64_t i) { return F((*input)[i], op.element(0)); });
+  else
+    fold_banded(op, [&](std::span<const Scalar> elements) { return F(elements[0], op.element(0)); });
 }
 
 template <BinaryFold F>

@@ -366,7 +366,11 @@ void infer_non_zero(OpContext& op) {
   const auto known = input ? count_true(*input) : std::nullopt;
   std::optional<Dim> most;
   if (op.has_shape(0)) most = op.elements(0);
-  const Dim count = known ? Dim(*known) : op.fresh("nonzero", "the number of elements that are not 0", most);
+  const ValueInfo* large = OpContext::State::of(op).inputs[0];
+  const auto counted = known                                ? std::optional(Dim(*known))
+                       : large->banded && large->type.shape ? count_nonzero(*large->banded, *large->type.shape)
+                                                            : std::nullopt;
+  const Dim count = counted ? *counted : op.fresh("nonzero", "the number of elements that are not 0", most);
   const Dim rows = op.has_shape(0) ? Dim(op.rank(0)) : op.fresh("rank", "the rank of the input is not known");
   op.set_output(0, ElementType::Int64, {rows, count});
 }

@@ -64,13 +64,13 @@ void infer_constant_of_shape(OpContext& op) {
 
 void fold_constant_of_shape(OpContext& op) {
   const auto shape = small_output(op, 0);
-  if (!shape) return;
   const Tensor* fill = attribute_if<Tensor>(op, "value");
   Scalar element = real(0, ElementType::Float32);
   if (fill != nullptr) {
     if (!fill->value || fill->value->size() != 1) return;
     element = fill->value->front();
   }
+  if (!shape) return publish_uniform(op, element);
   publish(op, TensorValue(static_cast<std::size_t>(count_of(*shape)), element));
 }
 

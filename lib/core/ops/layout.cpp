@@ -103,7 +103,9 @@ void infer_expand(OpContext& op) {
 void fold_expand(OpContext& op) {
   const auto input = known_input(op, 0);
   const auto output = small_output(op, 0);
-  if (input && output) fold_moved(op, BroadcastIndex(*output, input->shape));
+  if (input && output) return fold_moved(op, BroadcastIndex(*output, input->shape));
+  if (!input) return fold_same(op);
+  if (input->count == 1) publish_uniform(op, (*input)[0]);
 }
 
 // --- Tile ---
@@ -213,12 +215,29 @@ void infer_trilu(OpContext& op) {
   op.set_output(0, op.input(0));
 }
 
+// The same where the elements are too many to list: 0 outside the band.
+void fold_large_trilu(OpContext& op, bool upper) {
+  const ValueInfo* input = OpContext::State::of(op).inputs[0];
+  const auto diagonal = op.has_input(1) ? scalar_value(op, 1) : std::optional(Dim(0));
+  if (!input->banded || !diagonal) return;
+  Banded banded = *input->banded;
+  const Scalar zero = is_float(op.element(0)) ? real(0, op.element(0)) : Scalar(Dim(0));
+  if ((banded.least || banded.most) && is_true(banded.outside) != false) return;
+  banded.outside = zero;
+  if (upper)
+    banded.least = banded.least ? max(*banded.least, *diagonal) : *diagonal;
+  else
+    banded.most = banded.most ? min(*banded.most, *diagonal) : *diagonal;
+  publish_banded(op, std::move(banded));
+}
+
 // Keeps the elements on and above (below) the diagonal that is k to the right of the main one.
 void fold_trilu(OpContext& op) {
   const auto input = known_input(op, 0);
-  const auto diagonal = op.has_input(1) ? op.integers(1) : std::vector<std::int64_t>{0};
-  if (!input || !diagonal || diagonal->size() != 1) return;
   const bool upper = op.flag("upper", true);
+  if (!input) return fold_large_trilu(op, upper);
+  const auto diagonal = op.has_input(1) ? op.integers(1) : std::vector<std::int64_t>{0};
+  if (!diagonal || diagonal->size() != 1) return;
   const std::int64_t columns = input->shape.back();
   const std::int64_t rows = input->shape[input->shape.size() - 2];
   const Scalar zero = is_float(op.element(0)) ? real(0, op.element(0)) : Scalar(Dim(0));

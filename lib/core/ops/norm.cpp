@@ -43,8 +43,10 @@ void set_statistics(OpContext& op, std::initializer_list<int> outputs) {
   for (const int i : outputs) op.set_output(i, stash_type(op), shape);
 }
 
+// Before opset 17 LayerNormalization is ONNX Runtime's own, whose result has the type of the scale.
 void infer_layer_norm(OpContext& op) {
-  op.set_output(0, op.input(0));
+  const bool is_own = plain_domain(op.node().domain).empty() && op.opset() < 17;
+  set_shape_of_first(op, is_own && op.has_input(1) ? op.element(1) : op.element(0));
   set_statistics(op, {1, 2});
 }
 

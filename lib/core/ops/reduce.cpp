@@ -43,15 +43,23 @@ Shape undetermined_shape(OpContext& op) {
   return shape;
 }
 
+// Joins are n − m, but 0 where an axis that is reduced is empty.
+Shape shape_without(const OpContext& op, const std::vector<bool>& reduced) {
+  const Shape& shape = op.shape(0);
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (reduced[i] && !shape[i].is_constant()) op.require(Requirement::Kind::Reduced, shape[i], 1);
+  return without(shape, reduced, keeps_dims(op));
+}
+
 Shape reduced_shape(OpContext& op) {
   const auto reduced = reduced_axes(op);
-  return reduced ? without(op.shape(0), *reduced, keeps_dims(op)) : undetermined_shape(op);
+  return reduced ? shape_without(op, *reduced) : undetermined_shape(op);
 }
 
 Shape arg_shape(OpContext& op) {
   std::vector<bool> reduced(op.shape(0).size(), false);
   reduced[axis_of(op, 0)] = true;
-  return without(op.shape(0), reduced, keeps_dims(op));
+  return shape_without(op, reduced);
 }
 
 constexpr auto kInferReduce = shaped<reduced_shape>;

@@ -39,6 +39,8 @@ std::span<const Family> families() {
          contrib_norm_rules(), contrib_qlinear_rules(), contrib_recurrent_rules(), contrib_state_rules()});
     add("com.microsoft.nchwc", {nchwc_rules()});
     add("com.ms.internal.nhwc", {internal_nhwc_rules()});
+    for (const std::string_view domain : {"qonnx.custom_op.general", "finn.custom_op.general", "onnx.brevitas"})
+      add(domain, {qonnx_rules()});
     add("org.pytorch.aten", {aten_rules()});
     add("trt", {tensorrt_rules()});
     return all;
@@ -82,7 +84,7 @@ constexpr std::pair<std::string_view, std::string_view> kStructures[] = {
     {"If",
      "the branch of a known condition; under a condition on sizes of inputs each branch times the formula of its "
      "truth; else the costlier one, and both are reported"},
-    {"Loop", "the body times the trip count, a symbol where the data decide it"},
+    {"Loop", "the body summed over its trips, whose number is a symbol where the data decide it"},
     {"Scan", "the body times the length of the sequence"},
     {"SequenceMap", "the body times the length of the sequence"},
 };

@@ -110,6 +110,11 @@ void infer_squeeze(OpContext& op) {
   Shape result;
   if (!states_axes(op) || (axes && axes->empty())) {
     std::copy_if(shape.begin(), shape.end(), std::back_inserter(result), [](const Dim& dim) { return dim != Dim(1); });
+    for (const Dim& dim : result) {
+      if (dim.is_constant()) continue;
+      op.require(Requirement::Kind::Squeezed, dim, 2);
+      op.note(cat("no axes are given: the axis of ", dim.to_string(), " stays, although one of size 1 goes"));
+    }
     return op.set_output(0, op.element(0), std::move(result));
   }
   if (!axes) {

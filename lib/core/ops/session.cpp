@@ -2,19 +2,13 @@
 #include <algorithm>
 #include <iterator>
 
+#include "graph/dim_poly.h"
 #include "ops/context.h"
 #include "ops/fixed_sizes.h"
 #include "pagoda/base/cat.h"
 
 namespace pagoda::inline core {
 namespace {
-
-template <typename Holds>
-bool any_symbol(const Dim& size, const Holds& holds) {
-  if (size.is_constant()) return false;
-  const std::vector<std::string> names = size.symbols();
-  return std::ranges::any_of(names, holds);
-}
 
 bool depends_on(const Dim& size, std::string_view symbol) {
   return any_symbol(size, [&](const std::string& name) { return name == symbol; });
@@ -55,15 +49,15 @@ void Session::one_or(const Dim& symbol, const Dim& constant, const Name& node) {
   if (symbol.is_symbol() && input_dims.contains(symbol.to_string()))
     ones_or_.emplace(symbol.to_string(), constant);
   else
-    require(constant, symbol, node, true);
+    require(Requirement::Kind::Broadcast, constant, symbol, node);
 }
 
-void Session::require(const Dim& size, const Dim& other, const Name& node, bool or_one) {
+void Session::require(Requirement::Kind kind, const Dim& size, const Dim& other, const Name& node) {
   constexpr std::size_t kMost = 256;
-  // In a fixed export, every equality of a fixed size is recorded, to be checked with the requested sizes.
-  if (undecided > 0 || (fixed ? !fixed->hold(size) && !fixed->hold(other) : taken_for_equal.size() >= kMost)) return;
-  if (required_.insert(size.to_string() + " = " + other.to_string()).second)
-    taken_for_equal.push_back({size, other, or_one, node});
+  // In a fixed export, every condition on a fixed size is recorded, to be checked with the requested sizes.
+  if (undecided > 0 || (fixed ? !fixed->hold(size) && !fixed->hold(other) : requirements.size() >= kMost)) return;
+  if (required_.insert(cat(static_cast<int>(kind), size.to_string(), " = ", other.to_string())).second)
+    requirements.push_back({size, other, kind, node});
 }
 
 namespace {
@@ -106,14 +100,18 @@ bool Session::is_more_informative(const Dim& a, const Dim& b) const {
   return rank(a) < rank(b);
 }
 
-void Session::set_equal(const std::string& symbol, const Dim& dim, const Name& node) {
+void Session::set_equal(const std::string& symbol, const Dim& dim, const Name& node, Requirement::Kind kind) {
   for (auto& [name, replacement] : equalities_) replacement = replacement.substitute({{symbol, dim}});
   equalities_.emplace(symbol, dim);
-  if (!is_fresh(symbol) && branches_ == 0)
-    note(Severity::Info, node, "takes dim " + symbol + " to be " + dim.to_string() + ", as the operator requires");
+  if (is_fresh(symbol) || branches_ > 0) return;
+  // A dim that becomes a number is plain to see. One that follows another vanishes from what the caller can set.
+  const bool is_choice = kind == Requirement::Kind::Broadcast;
+  note(dim.is_constant() ? Severity::Info : Severity::Warning, node,
+       cat("takes dim ", symbol, " to be ", dim.to_string(),
+           is_choice ? ", which it broadcasts it with; set both to differ" : ", as the operator requires"));
 }
 
-std::optional<Dim> Session::unify(const Dim& raw_a, const Dim& raw_b, const Name& node, bool or_one) {
+std::optional<Dim> Session::unify(const Dim& raw_a, const Dim& raw_b, const Name& node, Requirement::Kind kind) {
   if (raw_a == raw_b) return raw_a;
   const Dim a = resolve(raw_a);
   const Dim b = resolve(raw_b);
@@ -122,24 +120,26 @@ std::optional<Dim> Session::unify(const Dim& raw_a, const Dim& raw_b, const Name
   if (fixed && (fixed->hold(a) || fixed->hold(b)) &&
       (a.is_constant() || b.is_constant() ||
        (fixed->as_exported(a).is_constant() && fixed->as_exported(b).is_constant())))
-    return unify_fixed(a, b, node, or_one);
+    return unify_fixed(a, b, node, kind);
   const Dim& kept = is_more_informative(a, b) ? a : b;
   const Dim& dropped = is_more_informative(a, b) ? b : a;
   // A size that the data decide may be the 1 that is broadcast: it stays open.
-  if (or_one && dropped.is_symbol() && is_fresh(dropped.to_string()) && !kept.is_constant()) {
-    require(kept, dropped, node, true);
+  if (kind == Requirement::Kind::Broadcast && dropped.is_symbol() && is_fresh(dropped.to_string()) &&
+      !kept.is_constant()) {
+    require(kind, kept, dropped, node);
     return kept;
   }
   if (dropped.is_symbol() && !depends_on(kept, dropped.to_string())) {
-    set_equal(dropped.to_string(), kept, node);
+    // A node that may not run decides no size of an input.
+    if (undecided == branches_ || is_fresh(dropped.to_string())) set_equal(dropped.to_string(), kept, node, kind);
     return kept;
   }
   if (!dropped.is_symbol() && kept.is_symbol() && !dropped.is_constant() && is_fresh(kept.to_string()) &&
       !depends_on(dropped, kept.to_string())) {
-    set_equal(kept.to_string(), dropped, node);
+    set_equal(kept.to_string(), dropped, node, kind);
     return kept;
   }
-  require(kept, dropped, node, or_one);
+  require(kind, kept, dropped, node);
   return kept;
 }
 
@@ -220,13 +220,13 @@ std::pair<Dim, Dim> Session::pending_parts(const Dim& whole, std::int64_t outer,
 
 void Session::settle(const std::string& symbol, const Dim& dim, const Name& node) {
   const Pending& pending = pending_.at(symbol);
-  set_equal(symbol, dim, node);
+  set_equal(symbol, dim, node, Requirement::Kind::Equal);
   if (!pending.whole || equalities_.contains(pending.other)) return;
   const Dim whole = resolve(*pending.whole);
   const auto exact = exact_div(whole, dim);
   const Dim other = exact ? *exact : floor_div(whole, dim);
-  set_equal(pending.other, other, node);
-  require(whole, dim * other, pending.node, false);
+  set_equal(pending.other, other, node, Requirement::Kind::Equal);
+  require(Requirement::Kind::Equal, whole, dim * other, pending.node);
 }
 
 bool Session::keep(const Dim& formula, const Name& node) {
@@ -286,7 +286,7 @@ std::optional<std::pair<std::string, std::string>> Session::unsettled() const {
   return std::nullopt;
 }
 
-std::optional<Dim> Session::unify_fixed(const Dim& a, const Dim& b, const Name& node, bool or_one) {
+std::optional<Dim> Session::unify_fixed(const Dim& a, const Dim& b, const Name& node, Requirement::Kind kind) {
   if (a.is_constant() || b.is_constant()) {
     const Dim& constant = a.is_constant() ? a : b;
     const Dim& formula = a.is_constant() ? b : a;
@@ -312,7 +312,7 @@ std::optional<Dim> Session::unify_fixed(const Dim& a, const Dim& b, const Name& 
     return *other;
   }
   const bool a_first = is_more_informative(a, b);
-  require(a_first ? a : b, a_first ? b : a, node, or_one);
+  require(kind, a_first ? a : b, a_first ? b : a, node);
   return a_first ? a : b;
 }
 

@@ -98,6 +98,10 @@ void expect_even_padding(const OpContext& op, const Dim& size, const Dim& begin,
 
 }  // namespace
 
+std::string window_exceeds(const Dim& padded, const Dim& extent) {
+  return cat("the window spans ", extent.to_string(), " but the padded input has ", padded.to_string());
+}
+
 Shape window_output(const OpContext& op, const Shape& spatial, const Window& window, bool ceil_mode) {
   const std::string_view auto_pad = op.attribute("auto_pad", "NOTSET");
   Shape result;
@@ -114,15 +118,15 @@ Shape window_output(const OpContext& op, const Shape& spatial, const Window& win
     const Dim end = padded ? window.pads[i + spatial.size()] : 0;
     expect_even_padding(op, spatial[i], begin, end, window.strides[i]);
     const Dim extent = Dim(window.dilations[i]) * (window.kernel[i] - 1) + 1;
-    const Dim room = spatial[i] + begin + end - extent;
+    const Dim available = spatial[i] + begin + end;
+    const Dim room = available - extent;
     Dim size = (ceil_mode ? ceil_div(room, stride) : floor_div(room, stride)) + 1;
     // A window that would start in the end padding is dropped (ONNX Operators.md, MaxPool).
     // (size − 1)·stride < room + stride, so none does where the window is at least as long as end + stride.
     if (ceil_mode && greater_equal(extent, end + stride) != true)
       size = min(size, floor_div(spatial[i] + begin - 1, stride) + 1);
-    if (size.is_constant() && *size.value() < 1)
-      op.fail("the window spans " + extent.to_string() + " but the padded input has " +
-              (spatial[i] + begin + end).to_string());
+    if (size.is_constant() && *size.value() < 1) op.fail(window_exceeds(available, extent));
+    op.require(Requirement::Kind::Window, available, ceil_mode ? extent - stride + 1 : extent);
     result.push_back(std::move(size));
   }
   return result;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -44,6 +45,9 @@ Window window_attributes(const OpContext& op, int spatial_rank, const Shape* wei
 // Output size of a convolution or pool along each spatial axis, with auto_pad and ceil_mode:
 // ⌊(in + pad − dilation·(kernel−1) − 1) / stride⌋ + 1 (ONNX Operators.md, Conv and MaxPool).
 Shape window_output(const OpContext& op, const Shape& spatial, const Window& window, bool ceil_mode);
+
+// "the window spans 3 but the padded input has 1"
+std::string window_exceeds(const Dim& padded, const Dim& extent);
 
 // Unifies two shapes of one rank axis by axis.
 Shape unify_axes(OpContext& op, const Shape& a, const Shape& b, std::string_view what);

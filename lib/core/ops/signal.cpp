@@ -144,10 +144,11 @@ Shape stft_shape(OpContext& op) {
   }
   const std::optional<Dim> step = scalar_value(op, 1);
   if (step && step->is_constant() && *step->value() < 1) op.fail("frame_step is " + step->to_string());
+  if (const auto rest = (signal[1] - *length).value(); rest && *rest < 0)
+    op.fail("frames of " + length->to_string() + " do not fit a signal of " + signal[1].to_string());
+  op.require(Requirement::Kind::Window, signal[1], *length);
   const Dim frames =
       step ? floor_div(signal[1] - *length, *step) + 1 : op.fresh("frames", "a frame step computed from data");
-  if (const auto count = frames.value(); count && *count < 1)
-    op.fail("frames of " + length->to_string() + " do not fit a signal of " + signal[1].to_string());
   const Dim bins = is_one_sided(op, 1) ? floor_div(*length, 2) + 1 : *length;
   return {signal[0], frames, bins, Dim(2)};
 }

@@ -90,10 +90,10 @@ void infer_bit_cast(OpContext& op) {
 }
 
 void fold_cast(OpContext& op) {
+  const auto converted = [&](const Scalar& x) { return convert(x, op.element(0), op.output(0).element); };
   const auto input = known_input(op, 0);
-  if (!input) return;
-  publish_each(op, input->count,
-               [&](std::int64_t i) { return convert((*input)[i], op.element(0), op.output(0).element); });
+  if (!input) return fold_banded(op, [&](std::span<const Scalar> elements) { return converted(elements[0]); });
+  publish_each(op, input->count, [&](std::int64_t i) { return converted((*input)[i]); });
 }
 
 Scalar positive_part(const Scalar& x, ElementType type) {

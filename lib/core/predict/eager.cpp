@@ -6,6 +6,7 @@
 #include "graph/index.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/base/text.h"
 #include "predict/eager_state.h"
 #include "predict/engines.h"
@@ -187,9 +188,8 @@ Prediction predict_eager(const EngineRun& run) {
   const EagerOptions options = {.bindings = run.bindings, .channels_last = run.channels_last, .engine = engine};
   const EagerKernels lowered = eager_kernels(run.model, analysis, options);
   if (lowered.unknown_rows > 0 && engine.optimizes)
-    return not_predicted(cat(lowered.unknown_rows,
-                             " kernels work on integers or are not modelled, of which no run of the calibration had "
-                             "any"));
+    return not_predicted(cat(base::counted(lowered.unknown_rows, "kernel works", "kernels work"),
+                             " on integers or without a rule, of which no run of the calibration had any"));
   const EagerCoefficients coefficients = eager_coefficients(fitted);
   Prediction result = summed(lowered, added_seconds(lowered.kernels, *rates, coefficients), analysis);
   // Short kernels wait for the host, which was never the limit in the measured runs.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "pagoda/base/cat.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/onnxruntime.h"
 #include "predict/engines.h"
@@ -288,7 +289,7 @@ void add_slow_notes(const EngineRun& run, const OrtKernels& lowered, const std::
     const NodeReport& first = run.analysis.nodes[index(std::min_element(rows.begin(), rows.end())->second)];
     const Graph& graph = run.model.graph(first.graph);
     slow.emplace_back(sum, cat(to_string(kind), " takes ", base::rounded(100 * sum / total), " % of the time in ",
-                               rows.size(), rows.size() == 1 ? " kernel, " : " kernels, most in ",
+                               base::counted(rows.size(), "kernel"), rows.size() == 1 ? ", " : ", most in ",
                                display_name(graph, graph.node(first.node)), ": ", reason));
   }
   std::sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -321,7 +322,8 @@ Prediction predict_cpu(const EngineRun& run) {
         "the engine multiplies float16 in float32, which is predicted, without the casts around it: "
         "files of float16 took 0 to 38 % longer than in float32, so there is no interval");
   if (lowered.unknown_rows > 0)
-    result.notes.push_back(cat(lowered.unknown_rows, " operators are not modelled: the prediction covers the rest"));
+    result.notes.push_back(cat(base::counted(lowered.unknown_rows, "operator is", "operators are"),
+                               " not modelled: the prediction covers the rest"));
   add_slow_notes(run, lowered, seconds, result);
   set_interval(result, is_half ? std::nullopt : fitted.interval, fitted.coverage,
                is_half ? "files of float16 take longer than what is predicted" : kTooFewFamilies);

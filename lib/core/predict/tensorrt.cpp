@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "pagoda/base/cat.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/core/traffic.h"
 #include "predict/engines.h"
 #include "predict/gpu_products.h"
@@ -305,8 +306,8 @@ Prediction predict_tensorrt(const EngineRun& run) {
   result.float_products = names(run, analysis, wide);
   result.unfused_conversions = names(run, analysis, lowered.unfused_conversions);
   if (lowered.unknown_rows > 0)
-    result.notes.push_back(
-        cat(lowered.unknown_rows, " kernels hold operators that are not modelled: the prediction covers the rest"));
+    result.notes.push_back(cat(base::counted(lowered.unknown_rows, "kernel holds", "kernels hold"),
+                               " operators that are not modelled: the prediction covers the rest"));
   // The interval holds for generations between or near those that were measured.
   const bool is_near = rates->flagship_flops_per_joule > 0;
   set_interval(result, is_near ? fitted.interval : std::nullopt, fitted.coverage,

@@ -82,11 +82,17 @@ Known known(std::initializer_list<const Dim*> parts) {
   return result;
 }
 
+// "1GMAC" limits multiply-accumulates and "1GFLOP" operations, whatever the request counts.
+Convention convention_of(const Budget& budget, const BudgetOptions& options) {
+  const bool is_same = !budget.unit || (*budget.unit == Convention::Macs) == (options.count == Convention::Macs);
+  return is_same ? options.count : *budget.unit;
+}
+
 Known known(const Budget& budget, const Analysis& analysis, const BudgetOptions& options) {
   const Totals& totals = analysis.totals;
   switch (budget.kind) {
     case BudgetKind::Flops: {
-      const Dim work = flops(totals.cost, options.count);
+      const Dim work = flops(totals.cost, convention_of(budget, options));
       return known({&work});
     }
     case BudgetKind::Bytes:
@@ -94,8 +100,13 @@ Known known(const Budget& budget, const Analysis& analysis, const BudgetOptions&
                                         : known({&totals.cost.bytes_read, &totals.cost.bytes_written});
     case BudgetKind::Params:
       return known({&totals.params});
-    case BudgetKind::Memory:
-      return totals.activation_peak_bytes ? known({&totals.param_bytes, &*totals.activation_peak_bytes}) : Known{};
+    case BudgetKind::Memory: {
+      if (totals.activation_peak_bytes) return known({&totals.weight_bytes, &*totals.activation_peak_bytes});
+      const Dim activations = options.activation_bytes.value_or(0);
+      Known result = known({&totals.weight_bytes, &activations});
+      result.free_dims = analysis.free_dims;
+      return result;
+    }
     case BudgetKind::Seconds: {
       const OpCost& cost = totals.cost;
       return known({&cost.macs, &cost.arith, &cost.special, &cost.bytes_read, &cost.bytes_written});
@@ -117,20 +128,21 @@ struct Found {
   }
 };
 
-Found found_at(const SweepPoint& point, BudgetKind kind) {
+Found found_at(const SweepPoint& point, BudgetKind kind, bool counts_macs) {
   if (kind == BudgetKind::Seconds) return {.time = point.time ? &*point.time : nullptr};
-  return {.count = kind == BudgetKind::Flops   ? point.flops
+  return {.count = kind == BudgetKind::Flops   ? counts_macs ? point.macs : point.flops
                    : kind == BudgetKind::Bytes ? point.bytes
                                                : point.memory_bytes};
 }
 
 // The largest value of all points, and the sizes of its point. Adds a cause if some points have no value.
-std::pair<Found, std::string> largest_of(const Sweep& sweep, BudgetKind kind, std::vector<std::string>& causes) {
+std::pair<Found, std::string> largest_of(const Sweep& sweep, BudgetKind kind, bool counts_macs,
+                                         std::vector<std::string>& causes) {
   Found largest;
   std::string at, unknown_at;
   std::size_t unknown = 0;
   for (const SweepPoint& point : sweep.points) {
-    const Found found = found_at(point, kind);
+    const Found found = found_at(point, kind, counts_macs);
     if (!found.is_known()) {
       if (unknown++ == 0) unknown_at = sizes_text(sweep, point);
     } else if (!largest.is_known() || found.exceeds(largest)) {
@@ -161,6 +173,8 @@ Budget parse_budget(BudgetKind kind, std::string_view text) {
   Budget budget;
   budget.kind = kind;
   budget.text = text;
+  if (kind == BudgetKind::Flops && base::lower(unit).find("mac") != std::string::npos) budget.unit = Convention::Macs;
+  if (kind == BudgetKind::Flops && base::lower(unit).find("flop") != std::string::npos) budget.unit = Convention::Flops;
   if (kind == BudgetKind::Seconds)
     budget.limit_seconds = number * *factor;
   else
@@ -178,7 +192,10 @@ BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const 
   Found found;
   std::string at;
   if (is_swept) {
-    std::tie(found, at) = largest_of(*options.sweep, budget.kind, result.causes);
+    const bool counts_macs = convention_of(budget, options) == Convention::Macs;
+    if (budget.kind == BudgetKind::Flops && !counts_macs && options.count == Convention::Macs)
+      throw Error(cat("'", budget.text, "': a sweep with `count=macs` has no FLOPs; give the limit in MACs"));
+    std::tie(found, at) = largest_of(*options.sweep, budget.kind, counts_macs, result.causes);
     std::erase_if(count.free_dims, [&](const std::string& name) {
       return std::find(options.swept.begin(), options.swept.end(), name) != options.swept.end();
     });
@@ -186,9 +203,9 @@ BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const 
     found.time = options.time;
   } else {
     found.count = count.value;
-    if (!found.is_known())
-      result.causes.push_back(budget.kind == BudgetKind::Memory ? "the size of some activation is not known"
-                                                                : "the count is not known");
+    if (!found.is_known()) result.causes.push_back("the count is not known");
+    if (budget.kind == BudgetKind::Memory && !analysis.totals.activation_peak_bytes && !options.activation_bytes)
+      result.causes.push_back("the size of some activation is not known");
   }
   if (found.time != nullptr && found.time->at_least && found.time->unknown_rows > analysis.totals.unmodelled_nodes)
     result.causes.push_back(cat("the device has no known peak for ",
@@ -202,6 +219,9 @@ BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const 
   result.value = found.value();
   if (found.exceeds(budget)) {
     result.verdict = Verdict::Exceeds;
+  } else if (result.causes.empty() && is_time) {
+    result.is_bound_within = true;
+    result.causes.emplace_back("a lower bound on the time proves only that a limit is exceeded");
   } else if (result.causes.empty()) {
     result.verdict = Verdict::Fits;
   }

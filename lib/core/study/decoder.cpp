@@ -183,10 +183,7 @@ class Reader {
         if (!dim.is_symbol() || sizes_.dims.contains(dim.to_string())) continue;
         if (!holds_text(input.name, "mask") && !holds_text(dim.to_string(), "total")) continue;
         if (dim == new_tokens_ || dim.to_string() == sizes_.past_dim || is_of_other_data(dim)) continue;
-        if (const auto size = total.value64())
-          bind(dim, *size, "mask");
-        else
-          sizes_.masks.insert_or_assign(dim.to_string(), total);
+        size_as(dim, total, "mask");
       }
     }
   }
@@ -216,37 +213,79 @@ class Reader {
 
 bool has_past(const PhaseOptions& phase) { return phase.phase == Phase::Decode || phase.past.value_or(0) > 0; }
 
-// The index in Graph::inputs of an input of one boolean.
-std::optional<std::size_t> flag_position(const Graph& graph, std::string_view name) {
+// The index in Graph::inputs of an input of one number or boolean: of rank 0 or shape [1].
+std::optional<std::size_t> scalar_position(const Model& model, std::string_view name) {
+  if (model.graphs.empty()) return std::nullopt;
+  const Graph& graph = model.main();
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const Value& value = graph.values[graph.inputs[i]];
     const TensorType& type = value.declared;
-    if (value.name == name && type.container == Container::Tensor && type.element == ElementType::Bool && type.shape &&
-        element_count(*type.shape) == Dim(1))
+    const bool is_number = type.element == ElementType::Bool || is_integer(type.element) || is_float(type.element);
+    if (value.name == name && type.container == Container::Tensor && is_number && type.shape &&
+        type.shape->size() <= 1 && element_count(*type.shape) == Dim(1))
       return i;
   }
   return std::nullopt;
 }
 
+ElementType scalar_element(const Model& model, std::size_t position) {
+  return model.main().values[model.main().inputs[position]].declared.element;
+}
+
+// The value as the type holds it; empty if it does not.
+std::optional<Scalar> held_by(ElementType type, const Scalar& value) {
+  const Dim* integer = std::get_if<Dim>(&value);
+  const double* real = std::get_if<double>(&value);
+  const auto number = integer != nullptr ? integer->value64() : std::nullopt;
+  if (is_float(type)) {
+    if (number) return Scalar(static_cast<double>(*number));
+    return real != nullptr ? std::optional(value) : std::nullopt;
+  }
+  if (!number || (type == ElementType::Bool && *number != 0 && *number != 1)) return std::nullopt;
+  return value;
+}
+
+// Turns the input into an initializer.
+void fix_input(Graph& graph, std::size_t position, Scalar value) {
+  const ValueId id = graph.inputs[position];
+  Value& input = graph.values[id];
+  input.initializer = static_cast<std::int32_t>(graph.initializers.size());
+  input.is_input = false;
+  Tensor tensor;
+  tensor.name = input.name;
+  tensor.type = input.declared;
+  tensor.value = TensorValue{std::move(value)};
+  graph.initializers.push_back(std::move(tensor));
+  graph.inputs.erase(graph.inputs.begin() + static_cast<std::ptrdiff_t>(position));
+}
+
 }  // namespace
 
-bool has_flag(const Model& model, std::string_view input) { return flag_position(model.main(), input).has_value(); }
+bool has_scalar(const Model& model, std::string_view input) { return scalar_position(model, input).has_value(); }
+
+void set_scalar(Model& model, std::string_view input, const Scalar& value) {
+  const auto position = scalar_position(model, input);
+  if (!position)
+    throw Error(base::field("inputs", input) +
+                ": the model has no such input of one boolean or number; give other inputs a shape");
+  const ElementType type = scalar_element(model, *position);
+  std::optional<Scalar> held = held_by(type, value);
+  if (!held)
+    throw Error(cat(base::field("inputs", input), ": the input holds ", to_string(type),
+                    type == ElementType::Bool ? "; give true or false" : "; give an integer"));
+  fix_input(model.graphs.front(), *position, *std::move(held));
+}
+
+bool has_flag(const Model& model, std::string_view input) {
+  const auto position = scalar_position(model, input);
+  return position && scalar_element(model, *position) == ElementType::Bool;
+}
 
 void set_flag(Model& model, std::string_view input, bool value) {
   if (model.graphs.empty()) throw Error("the model has no graph");
-  Graph& graph = model.graphs.front();
-  const auto position = flag_position(graph, input);
-  if (!position) throw Error(base::field("inputs", input) + ": the model has no such input of one boolean");
-  const ValueId id = graph.inputs[*position];
-  Value& flag = graph.values[id];
-  flag.initializer = static_cast<std::int32_t>(graph.initializers.size());
-  flag.is_input = false;
-  Tensor tensor;
-  tensor.name = flag.name;
-  tensor.type = flag.declared;
-  tensor.value = TensorValue{Dim(value ? 1 : 0)};
-  graph.initializers.push_back(std::move(tensor));
-  graph.inputs.erase(graph.inputs.begin() + *position);
+  if (!has_flag(model, input))
+    throw Error(base::field("inputs", input) + ": the model has no such input of one boolean");
+  set_scalar(model, input, Dim(value ? 1 : 0));
 }
 
 void set_phase_flag(Model& model, const PhaseOptions& phase) {

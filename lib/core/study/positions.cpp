@@ -4,23 +4,38 @@
 #include <set>
 #include <vector>
 
+#include "pagoda/base/cat.h"
+#include "pagoda/base/text.h"
 #include "pagoda/core/decoder.h"
 
 namespace pagoda::inline core {
 namespace {
 
-// Operators that take sines and cosines by position, and the index of the input with the cosines.
-struct Rotation {
+// How the positions that an operator takes follow from the shapes of its outputs.
+enum class Taken : std::uint8_t {
+  Tokens,  // one for each token of output 0: its axis before the last
+  Cache,   // those of the past, too: the cache that it returns in output 1
+  Packed,  // sequences of unknown lengths share an axis
+};
+
+// Operators that look up rows by position themselves, and the index of their table (of its cosines).
+struct Lookup {
   std::string_view domain, op_type;
-  std::size_t cosines;
+  std::size_t table;
+  Taken taken;
+  int ids = -1;  // the input that may name the positions, from 0 on without it
 };
-constexpr Rotation kRotations[] = {
-    {"", "RotaryEmbedding", 1},
-    {"com.microsoft", "GroupQueryAttention", 7},
-    {"com.microsoft", "PagedAttention", 8},
-    {"com.microsoft", "RotaryEmbedding", 2},
-    {"com.microsoft", "SparseAttention", 7},
+// clang-format off
+constexpr Lookup kLookups[] = {
+    {"",              "RotaryEmbedding",         1, Taken::Tokens, 3},
+    {"com.microsoft", "EmbedLayerNormalization", 3, Taken::Tokens, 7},
+    {"com.microsoft", "GroupQueryAttention",     7, Taken::Cache},
+    {"com.microsoft", "PagedAttention",          8, Taken::Packed},
+    {"com.microsoft", "QEmbedLayerNormalization", 3, Taken::Tokens},
+    {"com.microsoft", "RotaryEmbedding",         2, Taken::Tokens, 1},
+    {"com.microsoft", "SparseAttention",         7, Taken::Tokens},
 };
+// clang-format on
 
 // Operators that turn lengths, ranges and masks into positions. Any other (such as the logarithm of relative buckets)
 // may itself bound an index.
@@ -29,10 +44,7 @@ constexpr std::string_view kCounts[] = {
     "Mul", "Not",  "Range",  "Reshape",  "Slice",           "Squeeze", "Sub",   "Unsqueeze", "Where"};
 constexpr std::string_view kViews[] = {"Cast", "Expand", "Identity", "Mul", "Reshape", "Squeeze", "Unsqueeze"};
 
-template <std::size_t N>
-bool holds(const std::string_view (&names)[N], std::string_view name) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
+bool is_view(std::string_view op_type) { return std::ranges::count(kViews, op_type) > 0; }
 
 struct Place {
   GraphId graph = 0;
@@ -44,12 +56,21 @@ class Search {
  public:
   Search(const Model& model, const Analysis& analysis) : model_(model), analysis_(analysis) {}
 
-  std::optional<PositionTable> shortest() {
-    std::optional<PositionTable> found;
+  // Each table once, with the most positions that any reader takes.
+  std::vector<PositionTable> tables() {
+    std::vector<PositionTable> found;
     for (const NodeReport& row : analysis_.nodes) {
       const Node& node = model_.graph(row.graph).node(row.node);
-      for (const auto& table : {picked(row.graph, node), rotated_by(row.graph, node)})
-        if (table && (!found || table->positions < found->positions)) found = table;
+      for (auto& table : {picked(row.graph, node), looked_up(row, node)}) {
+        if (!table) continue;
+        const auto same = std::ranges::find_if(found, [&](const PositionTable& each) {
+          return each.name == table->name && each.positions == table->positions;
+        });
+        if (same == found.end())
+          found.push_back(*table);
+        else if (table->used)
+          same->used = same->used ? max(*same->used, *table->used) : *table->used;
+      }
     }
     return found;
   }
@@ -81,21 +102,47 @@ class Search {
     return found == made.end() ? nullptr : found->second;
   }
 
-  std::optional<PositionTable> table_of(Place place, std::int64_t before) const {
+  std::optional<PositionTable> table_of(Place place, std::int64_t before, std::optional<Dim> used = {}) const {
     const Tensor* tensor = stored(place);
     if (tensor == nullptr || !tensor->type.shape || tensor->type.shape->size() != 2 || !is_float(tensor->type.element))
       return std::nullopt;
     const auto rows = tensor->type.shape->front().value64();
     if (!rows || *rows <= before) return std::nullopt;
-    return PositionTable{tensor->name, *rows - before};
+    if (used) *used -= before;
+    return PositionTable{tensor->name, *rows - before, std::move(used)};
   }
 
-  std::optional<PositionTable> rotated_by(GraphId graph, const Node& node) const {
-    for (const Rotation& each : kRotations)
-      if (each.op_type == node.op_type && each.domain == plain_domain(node.domain) &&
-          node.input(each.cosines) != kAbsent)
-        return table_of(resolved({graph, node.input(each.cosines)}), 0);
+  std::optional<PositionTable> looked_up(const NodeReport& row, const Node& node) {
+    for (const Lookup& each : kLookups)
+      if (each.op_type == node.op_type && each.domain == plain_domain(node.domain) && node.input(each.table) != kAbsent)
+        return table_of(resolved({row.graph, node.input(each.table)}), 0, taken(each, row, node));
     return std::nullopt;
+  }
+
+  std::optional<Dim> taken(const Lookup& lookup, const NodeReport& row, const Node& node) {
+    const auto from_end = [&](std::size_t output, std::size_t axis) -> std::optional<Dim> {
+      if (output >= row.outputs.size() || !row.outputs[output].type.shape) return std::nullopt;
+      const Shape& shape = *row.outputs[output].type.shape;
+      return shape.size() > axis ? std::optional(shape[shape.size() - 1 - axis]) : std::nullopt;
+    };
+    if (lookup.taken == Taken::Packed) return std::nullopt;
+    const std::optional<Dim> tokens = from_end(0, 1);
+    if (lookup.taken == Taken::Cache) {
+      // A cache that keeps its size is a buffer, of which a run may use a part.
+      constexpr std::size_t kPast = 3;
+      const Shape* past = row.graph == 0 ? shape_of(analysis_, node.input(kPast)) : nullptr;
+      const std::optional<Dim> present = from_end(1, 1);
+      const bool grows = past != nullptr && past->size() == 4 && present && *present != (*past)[2];
+      return grows && node.output(1) != kAbsent ? present : tokens;
+    }
+    const ValueId ids = lookup.ids < 0 ? kAbsent : node.input(static_cast<std::size_t>(lookup.ids));
+    if (ids == kAbsent) return tokens;
+    std::optional<Dim> end = positions_end(resolved({row.graph, ids}));
+    const Shape* shape = row.graph == 0 ? shape_of(analysis_, ids) : nullptr;
+    const bool is_first = shape != nullptr && shape->size() < 2;  // the position of the first token
+    if (end && is_first) end = tokens ? std::optional(*end + *tokens - 1) : std::nullopt;
+    // No rotation takes more tokens than its table has rows, whatever their positions are.
+    return end || node.op_type.ends_with("LayerNormalization") ? end : tokens;
   }
 
   // A Gather of rows, or a Slice of rows from one position to another.
@@ -108,7 +155,60 @@ class Search {
     if (node.input(0) == kAbsent || begin == kAbsent || end == kAbsent) return std::nullopt;
     const Place table = resolved({graph, node.input(0)}), index = resolved({graph, end});
     if (!table_of(table, 0) || stored(index) != nullptr || !counts(index)) return std::nullopt;
-    return table_of(table, rows_before(resolved({graph, begin})));
+    // Rows of the table up to the last one that is taken.
+    const std::optional<Dim> last = is_slice ? number(index) : positions_end(index);
+    return table_of(table, rows_before(resolved({graph, begin})), last);
+  }
+
+  // The value of a single integer of the main graph that sizes decide.
+  std::optional<Dim> number(Place place) const {
+    if (place.graph != 0 || place.value == kAbsent) return std::nullopt;
+    const TensorValue* value = analysis_.values[static_cast<std::size_t>(place.value)].get();
+    const Dim* dim = value != nullptr && value->size() == 1 ? std::get_if<Dim>(&value->front()) : nullptr;
+    return dim == nullptr ? std::nullopt : std::optional(*dim);
+  }
+
+  // One more than the largest element of an index that sizes decide, if masks are all ones; empty if it is not known.
+  std::optional<Dim> positions_end(Place place, int depth = 0) {
+    constexpr int kDeepest = 32;
+    if (place.value == kAbsent || depth > kDeepest) return std::nullopt;
+    if (const auto constant = known(place.graph, place.value)) return Dim(*constant + 1);
+    if (const auto single = number(place)) return *single + 1;
+    const Node* node = producer(place);
+    if (node == nullptr) return is_mask(place) ? std::optional(Dim(2)) : std::nullopt;
+    const auto end_of = [&](std::size_t input) {
+      return node->input(input) == kAbsent ? std::nullopt
+                                           : positions_end(resolved({place.graph, node->input(input)}), depth + 1);
+    };
+    const std::string_view op = node->op_type;
+    if (op == "Equal" || op == "Not") return Dim(2);
+    if (op == "Range") {
+      const auto step = known(place.graph, node->input(2));
+      return step == 1 ? number(resolved({place.graph, node->input(1)})) : std::nullopt;
+    }
+    if (op == "Add" || op == "Mul") {
+      const auto a = end_of(0), b = end_of(1);
+      if (!a || !b) return std::nullopt;
+      return op == "Add" ? *a + *b - 1 : (*a - 1) * (*b - 1) + 1;
+    }
+    if (op == "Sub") {
+      const auto a = end_of(0);
+      const auto less = known(place.graph, node->input(1));
+      return a && less ? std::optional(*a - *less) : std::nullopt;
+    }
+    if (op == "CumSum") {  // of a mask: at most the size of its axis
+      const auto each = end_of(0);
+      const auto axis = known(place.graph, node->input(1));
+      const Shape* shape = place.graph == 0 ? shape_of(analysis_, place.value) : nullptr;
+      if (each != Dim(2) || !axis || shape == nullptr) return std::nullopt;
+      const auto at = static_cast<std::size_t>(*axis < 0 ? *axis + static_cast<std::int64_t>(shape->size()) : *axis);
+      return at < shape->size() ? std::optional((*shape)[at] + 1) : std::nullopt;
+    }
+    if (op == "Where") {
+      const auto a = end_of(1), b = end_of(2);
+      return a && b ? std::optional(max(*a, *b)) : std::nullopt;
+    }
+    return is_view(op) ? end_of(0) : std::nullopt;
   }
 
   // Rows of the table before the row of the first position: the offset that is added to the index.
@@ -126,7 +226,7 @@ class Search {
         next = node->input(1 - constant);
       } else if (node->op_type == "CumSum") {
         return rows + 1;  // it counts from 1
-      } else if (!holds(kViews, node->op_type)) {
+      } else if (!is_view(node->op_type)) {
         break;
       }
       index = resolved({index.graph, next});
@@ -164,10 +264,14 @@ class Search {
         found = true;
         continue;
       }
-      if (!node->bodies().empty() || !holds(kCounts, node->op_type)) return false;
+      if (!node->bodies().empty() || std::ranges::count(kCounts, std::string_view(node->op_type)) == 0) return false;
       for (const ValueId input : node->inputs) open.push_back({place.graph, input});
     }
     return found;
+  }
+
+  bool is_mask(Place place) const {
+    return is_count(place) && model_.main().value(place.value).name.find("mask") != std::string::npos;
   }
 
   // True if the input holds positions or masks, by exporters' names; token ids and token types do not count.
@@ -185,8 +289,23 @@ class Search {
 
 }  // namespace
 
+std::vector<PositionTable> position_tables(const Model& model, const Analysis& analysis) {
+  return Search(model, analysis).tables();
+}
+
 std::optional<PositionTable> position_table(const Model& model, const Analysis& analysis) {
-  return Search(model, analysis).shortest();
+  const std::vector<PositionTable> tables = position_tables(model, analysis);
+  const auto shortest = std::ranges::min_element(tables, {}, &PositionTable::positions);
+  return shortest == tables.end() ? std::nullopt : std::optional(*shortest);
+}
+
+std::string exceeded_table(const std::vector<PositionTable>& tables, const Bindings& bindings) {
+  for (const PositionTable& table : tables)
+    if (table.used)
+      if (const Int used = table.used->evaluate(bindings); used > table.positions)
+        return cat(base::printable(table.name), " has rows for ", base::grouped(table.positions),
+                   " positions, these sizes take ", base::grouped(used));
+  return {};
 }
 
 }  // namespace pagoda::inline core

@@ -7,6 +7,8 @@
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/conventions.h"
+#include "pagoda/core/decoder.h"
+#include "pagoda/core/fit.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -52,6 +54,7 @@ class Sweeper {
     if (options.traffic == TrafficModel::Fused) traffic_ = traffic(model, analysis, {.model = TrafficModel::Fused});
     if (!is_published(options.count)) flops_ = flops(analysis.totals.cost, options.count);
     items_ = options.items;
+    tables_ = position_tables(model, analysis);
     for (std::size_t axis = 0; axis < axes.size(); ++axis)
       if (!items_ && axes[axis].dim == "batch") items_ = Dim::symbol(symbols_[axis].front());
   }
@@ -75,6 +78,7 @@ class Sweeper {
     for (std::size_t i = 0; i < points.size(); ++i) {
       result[i].sizes = points[i];
       result[i].problem = broken_requirement(analysis_, all[i]);
+      if (result[i].problem.empty()) result[i].problem = exceeded_table(tables_, all[i]);
       if (!result[i].problem.empty()) continue;
       if (is_resident)
         traffic_ = traffic(model_, analysis_,
@@ -99,9 +103,12 @@ class Sweeper {
     const Totals& totals = analysis_.totals;
     point.macs = count_at(totals.cost.macs, at);
     point.param_bytes = count_at(totals.param_bytes, at);
-    if (totals.activation_peak_bytes) point.activation_peak_bytes = count_at(*totals.activation_peak_bytes, at);
+    if (totals.activation_peak_bytes)
+      point.activation_peak_bytes = count_at(*totals.activation_peak_bytes, at);
+    else if (!options_.is_step)
+      point.activation_peak_bytes = planned_peak(at);
     if (items_) point.items = count_at(*items_, at);
-    point.memory_bytes = sum(point.param_bytes, point.activation_peak_bytes);
+    point.memory_bytes = sum(count_at(totals.weight_bytes, at), point.activation_peak_bytes);
     if (is_published(options_.count)) {
       count_published(point, at);
     } else {
@@ -114,6 +121,12 @@ class Sweeper {
     const bool is_known = point.flops && point.bytes && *point.bytes > 0;
     if (is_known && (!analysis_.partial || is_published(options_.count)))
       point.intensity = static_cast<double>(*point.flops) / static_cast<double>(*point.bytes);
+  }
+
+  // For a formula that is too complex.
+  std::optional<Int> planned_peak(const Bindings& at) const {
+    const MemoryNeed need = memory_need(model_, analysis_, nullptr, at);
+    return need.at_least || !need.activations ? std::nullopt : std::optional(need.cache + *need.activations);
   }
 
   // The published rules multiply the graph as exported by the batch and take every other free size as 1.
@@ -152,6 +165,7 @@ class Sweeper {
   std::optional<Analysis> exported_;
   Dim flops_;
   std::optional<Dim> items_;
+  std::vector<PositionTable> tables_;
 };
 
 bool is_compute_bound(const RooflineTotals& time) { return time.compute_seconds >= time.memory_seconds; }

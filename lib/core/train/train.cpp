@@ -169,7 +169,7 @@ Analysis step_analysis(const Analysis& analysis, const Training& training) {
 
   const TrainingMemory& memory = training.memory;
   step.totals.cost = training.totals.step;
-  step.totals.param_bytes = memory.static_bytes();
+  step.totals.param_bytes = step.totals.weight_bytes = memory.static_bytes();
   step.totals.activation_peak_bytes = memory.activation_peak_bytes;
   step.totals.unmodelled_nodes = training.totals.unmodelled_nodes;
   step.totals.unmodelled_ops = training.totals.unmodelled_ops;

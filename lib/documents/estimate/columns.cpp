@@ -24,7 +24,7 @@ concept Object = requires(Writer& json, const T& value) {
 };
 
 // Values as cells.
-Cell to_cell(const Count& value) { return value ? Cell(*value) : Cell(); }
+using documents::to_cell;
 Cell to_cell(const Name& value) { return value.view(); }
 Cell to_cell(const std::string& value) { return std::string_view(value); }
 Cell to_cell(double value) { return value; }
@@ -79,7 +79,8 @@ const T* part(const Row& row) {
   if constexpr (std::is_same_v<T, EstimateVariant> || std::is_same_v<T, EstimateFit>) return row.variant;
 }
 
-// A member of one of the row's parts. A double of a bound is known only if the bound is.
+// A member of one of the row's parts. A double of a bound is known only if the bound is; a run of which no row has a
+// time has none.
 template <auto M, bool kIsAlwaysKnown>
 struct Stored {
   using Class = typename Member<decltype(M)>::Class;
@@ -89,6 +90,7 @@ struct Stored {
 
   static bool is_known(const Class& from) {
     if constexpr (kIsTime && !kIsAlwaysKnown) return from.bound != Bound::Unknown;
+    if constexpr (std::is_same_v<Class, RooflineTotals>) return !from.at_least || from.seconds > 0;
     return true;
   }
   static Cell cell(const Row& row) {
@@ -105,6 +107,8 @@ struct Stored {
       json.known(column.name, value, is_known(*from));
     else if constexpr (std::is_same_v<Type, ElementType>)
       put(json, column, value == ElementType::Undefined ? std::nullopt : std::optional(value));
+    else if constexpr (std::is_same_v<Class, RooflineTotals> && std::is_integral_v<Type>)
+      put(json, column, is_known(*from) ? documents::Count(value) : documents::Count());
     else if constexpr (std::is_same_v<Type, std::int32_t>)
       put(json, column, value < 0 ? documents::Count() : documents::Count(value));
     else
@@ -136,7 +140,7 @@ constexpr Access stored = {Stored<M, kIsAlwaysKnown>::cell, Stored<M, kIsAlwaysK
 void write_cell(Writer& json, const ResultColumn& column, const Row& row) {
   const Cell cell = column.cell(row);
   const double* const value = std::get_if<double>(&cell);
-  const Int* const count = std::get_if<Int>(&cell);
+  const Int* const count = whole(cell);
   if (count != nullptr)
     json(column.name, *count);
   else
@@ -200,9 +204,7 @@ bool is_gradient(const Row& row) {
   const std::string_view name = kTrainingParts[row.index].first;
   return name == "dx" || name == "dw";
 }
-Cell at_least_text(const Row& row, const Count& count) {
-  return (row.estimate->training->partial ? "≥ " : "") + (count ? base::si(*count) : std::string("?"));
-}
+Cell of_part(const Row& row, const Count& count) { return to_cell(count.at_least(row.estimate->training->partial)); }
 Cell times_forward(const Row& row) {
   const bool is_macs = row.estimate->count == Convention::Macs;
   const auto work = [&](const EstimateCounts& counts) { return is_macs ? counts.macs : counts.plain_flops(); };
@@ -235,6 +237,7 @@ Cell inner(const Row& row) {
 
 Cell fits_text(const Row& row) {
   if (!row.variant->refused.empty()) return std::string_view("cannot split");
+  if (!row.estimate->exceeded_table.empty()) return std::string_view("cannot run");
   if (!row.variant->fits) return {};
   return std::string_view(*row.variant->fits ? "fits" : "does not fit");
 }
@@ -260,12 +263,10 @@ std::string split_text(const ParallelOptions& devices) {
 // `part` in percent of the same count of the model.
 template <auto M>
 Cell percent_of_total(const Row& row) {
-  const Count &part = row.counts->*M, &total = row.estimate->totals.counts.*M;
+  const Count &part = row.counts->*M, total = (row.kernel ? row.estimate->moved() : row.estimate->totals.counts).*M;
   if (!part || !total || *total == 0) return {};
   return 100.0 * static_cast<double>(*part) / static_cast<double>(*total);
 }
-
-Count sum(const Count& a, const Count& b) { return a && b ? Count(*a + *b) : Count(); }
 
 // The backward pass of a node; null if it is not modelled.
 const EstimateTraining::Node* backward(const Row& row) {
@@ -276,7 +277,7 @@ template <auto Part, auto Value>
 Cell backward_of(const Row& row) {
   return backward(row) == nullptr ? Cell() : to_cell(std::invoke(Value, row.training->*Part));
 }
-Count moved_bytes(const EstimateCounts& work) { return sum(work.bytes_read, work.bytes_written); }
+Count moved_bytes(const EstimateCounts& work) { return work.bytes_read + work.bytes_written; }
 template <std::size_t Part>
 Cell step_seconds(const Row& row) {
   const RowBound* const bound = row.step[Part];
@@ -292,6 +293,10 @@ bool is_whole(const EstimateDocument& estimate) { return !estimate.totals.partia
 bool has_flops(const EstimateDocument& estimate) { return estimate.count != Convention::Macs; }
 bool is_published(const EstimateDocument& estimate) { return is_published(estimate.count); }
 bool is_not_published(const EstimateDocument& estimate) { return !is_published(estimate.count); }
+
+// Sizes that the data decide make counts lower bounds.
+bool has_bounds(const EstimateDocument& estimate) { return !estimate.symbols.empty(); }
+Cell lower_bounds(const Row& row);
 
 using enum RowKind;
 using enum CellKind;
@@ -538,14 +543,14 @@ constexpr ResultColumn kColumns[] = {
     column("dw_bytes", Bytes, backward_of<&EstimateTraining::Node::dw, moved_bytes>, "Bytes that they move.").listed(Node).only_if(is_training),
     column("gradient_bytes", Bytes, [](const Row& row) {
              const EstimateTraining::Node* const node = row.training;
-             return node == nullptr ? Cell() : to_cell(sum(node->gradient_bytes, node->parameter_gradient_bytes));
+             return node == nullptr ? Cell() : to_cell(node->gradient_bytes + node->parameter_gradient_bytes);
            },
            "Bytes of its gradients.")
         .listed(Node).only_if(is_training),
     column("backward_flops", Count,
            [](const Row& row) {
              const EstimateTraining::Node* const node = backward(row);
-             return node == nullptr ? Cell() : to_cell(sum(node->dx.plain_flops(), node->dw.plain_flops()));
+             return node == nullptr ? Cell() : to_cell(node->dx.plain_flops() + node->dw.plain_flops());
            },
            "Operations of its backward pass.")
         .shown(Node, {"backward", 1}).only_if(is_training),
@@ -574,14 +579,17 @@ constexpr ResultColumn kColumns[] = {
     column("memory_bytes", Bytes, stored<&EstimatePoint::memory_bytes>, "Weights and the activation peak; of a training step, all that it holds.").json(Point).listed(Point).shown(Point, {"memory"}),
     column("fits", Text,
            [](const Row& row) -> Cell {
-             if (!row.point->memory_bytes) return {};
-             return std::string_view(*row.point->memory_bytes <= *row.estimate->sweep->device_bytes ? "yes" : "no");
+             const documents::Count& needed = row.point->memory_bytes;
+             if (!needed) return {};
+             const bool fits = *needed <= *row.estimate->sweep->device_bytes;
+             if (fits && (needed.is_at_least() || !row.estimate->unset.empty())) return {};
+             return std::string_view(fits ? "yes" : "no");
            },
            "Whether that is at most the device's memory.")
         .shown(Point, {"fits"}).only_if(has_capacity),
     column("seconds", Seconds, stored<&RooflineTotals::seconds>, "Least time on the device.").json(Point | Run).listed(Point).shown(Point, {"time ≥"}).only_if(has_run),
     column("eager_seconds", Seconds, stored<&RooflineTotals::eager_seconds>, "Least time with one launch per kernel.").json(Point | Run).listed(Point).shown(Point, {"launched ≥", 2}).if_any().only_if(has_run),
-    column("floor_seconds", Seconds, stored<&RooflineTotals::floor_seconds>, "Least time whatever is fused.").json(Point | Run).follows(View::Json, "seconds").listed(Point).only_if(has_run),
+    column("floor_seconds", Seconds, stored<&RooflineTotals::floor_seconds>, "Floor: no engine can be faster.").json(Point | Run).follows(View::Json, "seconds").listed(Point).only_if(has_run),
     column("compute_seconds", Seconds, stored<&RooflineTotals::compute_seconds>, "Least time of the arithmetic.").json(Point | Run).only_if(has_run),
     column("memory_seconds", Seconds, stored<&RooflineTotals::memory_seconds>, "Least time of the traffic.").json(Point | Run).only_if(has_run),
     column("launches", Number, stored<&RooflineTotals::launches>, "Kernels that run.").json(Point | Run).only_if(has_run),
@@ -615,8 +623,8 @@ constexpr ResultColumn kColumns[] = {
 
     // A part of a training step. Counts of an incomplete step are lower bounds.
     column("part", Text, [](const Row& row) -> Cell { return (is_gradient(row) ? "  " : "") + std::string(kTrainingParts[row.index].first); }, "Its name; dx and dw are parts of backward.").shown(Part, {"training step"}),
-    column("macs", Count, [](const Row& row) { return at_least_text(row, row.counts->macs); }, "Multiply-accumulates of contractions.").shown(Part, {"MACs"}),
-    column("plain_flops", Count, [](const Row& row) { return at_least_text(row, row.counts->plain_flops()); }, "Operations.").shown(Part, {"FLOPs"}, has_flops),
+    column("macs", Count, [](const Row& row) { return of_part(row, row.counts->macs); }, "Multiply-accumulates of contractions.").shown(Part, {"MACs"}),
+    column("plain_flops", Count, [](const Row& row) { return of_part(row, row.counts->plain_flops()); }, "Operations.").shown(Part, {"FLOPs"}, has_flops),
     column("bytes_read", Bytes, stored<&EstimateCounts::bytes_read>, "Bytes read from memory.").shown(Part, {"read"}),
     column("bytes_written", Bytes, stored<&EstimateCounts::bytes_written>, "Bytes written to memory.").shown(Part, {"written"}),
     column("times_forward", Ratio, times_forward, "Its operations over those of forward.").shown(Part, {"× forward", 0, 0, ""}),
@@ -627,7 +635,8 @@ constexpr ResultColumn kColumns[] = {
     column("split", Number, [](const Row& row) -> Cell { return split_text(row.variant->parallel.value_or(ParallelOptions{})); },
            "Number of devices, and how they share the model.")
         .shown(Variant, {"devices"}).only_if(has_groups).of_choice(),
-    column("precision", Text, stored<&EstimateVariant::precision>, "Precision in place of the file's.").json(Variant).listed(Variant).shown(Variant, {"precision", 0, 0, "as filed"}, shows<&EstimateVariant::precision>).of_choice(),
+    column("precision", Text, stored<&EstimateVariant::precision>, "Precision in place of the file's.").json(Variant).listed(Variant),
+    column("precision_text", Text, [](const Row& row) -> Cell { return precision_text(*row.estimate, row.variant->traffic, row.variant->precision); }, "The same, or the file's own.").shown(Variant, {"precision"}, shows<&EstimateVariant::precision>).of_choice(),
     column("traffic", Text, stored<&EstimateVariant::traffic>, "Traffic model.").json(Variant).listed(Variant).shown(Variant, {"traffic", 1}, shows<&EstimateVariant::traffic>).of_choice(),
     column("total_bytes", Bytes, stored<&EstimateVariant::total_bytes>, "Memory of a run, on the device that needs the most.").json(Variant).listed(Variant).shown(Variant, {"memory"}),
     column("device_bytes", Bytes, stored<&EstimateVariant::device_bytes>, "Memory of a device.").json(Variant).listed(Variant).shown(Variant, {"of", 2}).of_choice(),
@@ -642,8 +651,8 @@ constexpr ResultColumn kColumns[] = {
            },
            "Its time over that of the first variant.")
         .shown(Variant, {"× first"}).only_if(has_no_groups),
-    column("floor_seconds", Seconds, stored<&EstimateVariant::floor_seconds>, "Least time whatever is fused.")
-        .json(Variant).listed(Variant).shown(Variant, {"whatever is fused ≥", 3}, has_no_groups).follows(View::Terminal, "bound"),
+    column("floor_seconds", Seconds, stored<&EstimateVariant::floor_seconds>, "Floor: no engine can be faster.")
+        .json(Variant).listed(Variant).shown(Variant, {"floor ≥", 3}, has_no_groups).follows(View::Terminal, "bound"),
     column("at_least", Flag, stored<&EstimateVariant::is_part>, "Whether some rows are not known: the times are then of the others.").json(Variant).listed(Variant),
     column("bound", Text, stored<&EstimateVariant::bound>, "What bounds the time.").json(Variant).listed(Variant).shown(Variant, {"bound"}),
     column("items_per_second", Rate, stored<&EstimateVariant::items_per_second>, "Items or tokens per second, at most.").json(Variant).listed(Variant).shown(Variant, {"items/s ≤"}),
@@ -690,6 +699,8 @@ constexpr ResultColumn kColumns[] = {
     column("prompt_predicted_high", Seconds, inner<&EstimateVariant::prompt, &EstimatePrompt::predicted, &EstimatePrediction::high>, "Upper end of its interval.").listed(Variant),
     column("refused", Text, stored<&EstimateVariant::refused>, "Why these devices cannot share the model.").json(Variant).left_out_if_empty().listed(Variant),
     column("prompt", Text, stored<&EstimateVariant::prompt>, "The prefill of a prompt.").json(Variant).left_out_if_empty(),
+    column("launched_seconds", Seconds, stored<&EstimateVariant::launched_seconds>, "Least time with one launch per kernel.")
+        .json(Variant).left_out_if_empty().listed(Variant).follows(View::Csv, "memory_context").shown(Variant, {"launched ≥", 2}).if_any().follows(View::Terminal, "times_first"),
 
     // A dot of a chart.
     of_dots("name", Text, "Operator", "The end of its name; hover for all of it."),
@@ -733,8 +744,19 @@ constexpr ResultColumn kColumns[] = {
     column("peak_precision", Text, stored<&RowBound::precision>, "Precision of the peak.").listed(Node | Kernel).only_if(is_timed),
     column("unit", Text, stored<&RowBound::unit>, "Unit of the peak: vector or tensor.").json(kTimes).listed(Node | Kernel).only_if(is_timed),
     column("level", Text, stored<&RowBound::level>, "Slowest level of memory for it; empty without bytes.").json(NodeTime | KernelTime).listed(Node | Kernel).only_if(is_timed),
+    column("lower_bounds", Texts, lower_bounds, "Columns whose counts are only lower bounds, because sizes that the data decide are taken as 1.").listed(kSummed | AtLoad | Part | kAnyPoint).only_if(has_bounds),
 };
 // clang-format on
+
+Cell lower_bounds(const Row& row) {
+  std::vector<std::string> names;
+  for (const ResultColumn& column : kColumns) {
+    const bool is_count = column.kind == CellKind::Count || column.kind == CellKind::Bytes;
+    if (is_count && column.is_in(View::Csv, row.kind) && std::holds_alternative<AtLeast>(column.cell(row)))
+      names.emplace_back(column.name);
+  }
+  return names;
+}
 
 // In few steps: compilers limit those of constant expressions.
 constexpr bool is_well_formed() {
@@ -760,8 +782,18 @@ static_assert(is_well_formed());  // names are unique in each output, and column
 
 }  // namespace
 
+const Int* whole(const Cell& cell) {
+  const auto* const bound = std::get_if<AtLeast>(&cell);
+  return bound == nullptr ? std::get_if<Int>(&cell) : &bound->value;
+}
+
+Cell to_cell(const Count& count) {
+  if (!count) return {};
+  return count.is_at_least() ? Cell(AtLeast{*count}) : Cell(*count);
+}
+
 std::optional<double> number(const Cell& cell) {
-  if (const Int* const value = std::get_if<Int>(&cell)) return static_cast<double>(*value);
+  if (const Int* const value = whole(cell)) return static_cast<double>(*value);
   if (const double* const value = std::get_if<double>(&cell)) return *value;
   return std::nullopt;
 }

@@ -97,6 +97,9 @@ template <typename A>
 void totals(A& a, typename A::template Ref<EstimateTotals> x) {
   row(a, columns_of(RowKind::Total, View::Json), {.counts = &x.counts});
   a("intensity", x.intensity);
+  if (A::kReads || x.weight_bytes != x.counts.param_bytes) a.maybe("weight_bytes", x.weight_bytes);
+  if constexpr (A::kReads)
+    if (!x.weight_bytes) x.weight_bytes = x.counts.param_bytes;
   a("activation_peak_bytes", x.activation_peak_bytes);
   a("unmodelled_nodes", x.unmodelled_nodes);
   a("unmodelled_ops", x.unmodelled_ops);
@@ -160,14 +163,20 @@ void cache(A& a, typename A::template Ref<KvCache> x) {
 template <typename A>
 void memory(A& a, typename A::template Ref<EstimateMemory> x) {
   a("excludes", x.excludes);
-  a("peak_bytes", x.peak_bytes);
+  Count peak = Count(x.peak_bytes).at_least(x.is_at_least), arena = Count(x.arena_bytes).at_least(x.is_at_least);
+  a("peak_bytes", peak);
+  if constexpr (A::kReads) {
+    x.peak_bytes = peak.value_or(0);
+    x.is_at_least = peak.is_at_least();
+  }
   a("peak_step", x.peak_step);
   a.maybe("peak_formula", x.peak_text);
   std::vector<std::string> peak_names;
   if constexpr (!A::kReads)
     for (const std::size_t tensor : x.peak_tensors) peak_names.push_back(x.tensors[tensor].name);
   a("peak_tensors", peak_names);
-  a("arena_bytes", x.arena_bytes);
+  a("arena_bytes", arena);
+  if constexpr (A::kReads) x.arena_bytes = std::optional<Int>(arena);
   a("timeline", x.timeline);
   a("order", x.order);
   a("names", x.names);
@@ -203,6 +212,7 @@ void traffic(A& a, typename A::template Ref<EstimateTraffic> x) {
   a("bytes_read", x.bytes_read);
   a("bytes_written", x.bytes_written);
   a("bytes", x.bytes);
+  a.maybe("bytes_formula", x.bytes_formula);
   std::size_t index = 0;
   const auto columns = columns_of(RowKind::Kernel, View::Json);
   a.list("groups", x.groups, [&](A& inner, auto& kernel) {
@@ -257,6 +267,18 @@ void parallel(A& a, typename A::template Ref<EstimateParallel> x) {
   });
 }
 
+// "eager_seconds" is the former name of "launched_seconds", and stays beside it.
+template <typename A>
+void launched(A& a, typename A::template Ref<RooflineTotals> x) {
+  if constexpr (A::kReads) {
+    std::optional<double> seconds;  // of files that lack it, the former name holds
+    a.maybe("launched_seconds", seconds);
+    if (seconds) x.eager_seconds = seconds;
+  } else {
+    a("launched_seconds", x.eager_seconds);
+  }
+}
+
 template <typename A>
 void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
   a("device", x.device);
@@ -266,6 +288,9 @@ void roofline(A& a, typename A::template Ref<EstimateRoofline> x) {
   a("precision", x.precision);
   a("traffic", x.traffic);
   row(a, columns_of(RowKind::Run, View::Json), {.run = &x.totals});
+  launched(a, x.totals);
+  a("fused_seconds", x.fused_seconds);
+  a("unfused_seconds", x.unfused_seconds);
   a("unknown_nodes", x.totals.unknown_rows);
   a("at_least", x.totals.at_least);
   a("items", x.items);
@@ -346,6 +371,7 @@ void training(A& a, typename A::template Ref<EstimateTraining> x) {
   if (x.time) {
     a("seconds", x.time->seconds);
     a("eager_seconds", x.time->eager_seconds);
+    launched(a, *x.time);
     a("floor_seconds", x.time->floor_seconds);
   }
   a.object("memory", Layout::Block, [&](A& inner) {
@@ -391,6 +417,10 @@ void sweep_of(A& a, typename A::template Ref<EstimateSweep> x, const std::vector
     inner("size", ridge.size);
     inner("at_start", ridge.at_start);
   });
+  part(a, "best", Layout::Line, x.best, [&](A& inner, auto& best) {
+    inner(x.dims.empty() ? "size" : x.dims[0].c_str(), best.size);
+    inner("share", best.share);
+  });
   a.list("points", x.points, [&](A& inner, auto& point) {
     if constexpr (A::kReads) {
       point.sizes.resize(x.dims.size());
@@ -401,6 +431,7 @@ void sweep_of(A& a, typename A::template Ref<EstimateSweep> x, const std::vector
     }
     for (std::size_t i = 0; i < x.dims.size(); ++i) inner(x.dims[i].c_str(), point.sizes[i]);
     row(inner, columns, {.counts = &point.counts, .run = point.time ? &*point.time : nullptr, .point = &point});
+    if (point.time) launched(inner, *point.time);
   });
 }
 
@@ -410,8 +441,10 @@ void document(A& a, Doc& x, const Rows& rows) {
   a.maybe("tool", x.tool);
   a.object("model", Layout::Block, [&](A& inner) { model(inner, x.model); });
   bindings(a, x);
+  a.maybe("unset", x.unset);
   a("count", x.count);
   a.maybe("precision", x.precision);
+  a.maybe("exceeded_table", x.exceeded_table);
   a.object("totals", Layout::Block, [&](A& inner) { totals(inner, x.totals); });
   rows();
   part(a, "symbolic", Layout::Block, x.symbolic, [](A& inner, auto& symbolic) {
@@ -436,12 +469,15 @@ void document(A& a, Doc& x, const Rows& rows) {
     inner("longest", run.longest);
     inner("joules", run.joules);
     inner("bound_share", run.bound_share);
+    inner.maybe("precision", run.precision);
   });
   a.maybe_list("advice", x.advice, [](A& inner, auto& each) {
+    inner("kind", each.kind);
     inner("change", each.change);
     inner.maybe("traffic", each.traffic);
     inner.maybe("precision", each.precision);
     inner.maybe("batch", each.batch);
+    inner.maybe("devices", each.devices);
     inner("seconds", each.seconds);
     inner("gain", each.gain);
   });

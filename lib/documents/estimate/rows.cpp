@@ -7,6 +7,7 @@
 #include <string>
 
 #include "pagoda/base/csv_line.h"
+#include "pagoda/base/enum_names.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/json_writer.h"
 #include "pagoda/core/conventions.h"
@@ -15,6 +16,7 @@
 namespace pagoda::documents {
 namespace {
 
+constexpr base::EnumNames<AdviceKind::Batch> kAdviceKinds("fit", "launch", "traffic", "precision", "batch");
 constexpr const char* kStepParts[] = {"forward", "dx", "dw"};  // in the order of Row::step
 
 // The element with this index: usually the one at that place, but files may leave some out. Null if there is none.
@@ -43,6 +45,8 @@ void set_predicted(std::vector<Row>& types, const EstimateDocument& estimate) {
 
 }  // namespace
 
+std::string_view to_string(AdviceKind kind) { return kAdviceKinds[kind]; }
+
 void write_json(base::JsonWriter& json, const Count& count) { count ? json.value(*count) : json.null(); }
 
 void write_csv(base::CsvLine& line, const Count& count) { count ? line.add(*count) : line.add(""); }
@@ -62,14 +66,11 @@ std::optional<double> real(const Count& count) {
 }
 
 std::optional<double> EstimateCounts::intensity() const {
-  if (!flops || !bytes || *bytes == 0) return std::nullopt;
+  if (!flops || !bytes || *bytes == 0 || flops.is_at_least() || bytes.is_at_least()) return std::nullopt;
   return static_cast<double>(*flops) / static_cast<double>(*bytes);
 }
 
-Count EstimateCounts::plain_flops() const {
-  if (!macs || !arith || !special) return std::nullopt;
-  return 2 * *macs + *arith + *special;
-}
+Count EstimateCounts::plain_flops() const { return macs + macs + arith + special; }
 
 std::string qualified(std::string_view domain, std::string_view op_type) {
   return domain.empty() || domain == "ai.onnx" ? std::string(op_type) : std::string(domain).append(".").append(op_type);
@@ -80,6 +81,20 @@ std::string EstimateNode::qualified_op() const { return qualified(domain, op_typ
 Name EstimateNode::shown_name() const {
   if (!name.empty()) return name;
   return outputs.empty() || outputs.front().name.empty() ? Name("#" + std::to_string(index)) : outputs.front().name;
+}
+
+EstimateCounts EstimateDocument::moved() const {
+  EstimateCounts counts = totals.counts;
+  if (traffic) {
+    counts.bytes_read = traffic->bytes_read;
+    counts.bytes_written = traffic->bytes_written;
+    counts.bytes = traffic->bytes;
+  }
+  return counts;
+}
+
+std::optional<double> EstimateDocument::moved_intensity() const {
+  return totals.intensity ? moved().intensity() : std::nullopt;
 }
 
 const RowBound* EstimateDocument::bound_of(const EstimateNode& node) const {
@@ -93,7 +108,7 @@ const RowBound* EstimateDocument::bound_of_group(std::size_t group) const {
 
 bool EstimateDocument::is_complete() const {
   const bool has_no_count = is_published(count) && !totals.counts.flops;  // the published program fails
-  return !totals.partial && !(training && training->partial) && !has_no_count;
+  return !totals.partial && !(training && training->partial) && !has_no_count && exceeded_table.empty();
 }
 
 std::vector<const EstimateNode*> heaviest(const EstimateDocument& estimate, std::size_t top) {
@@ -248,6 +263,23 @@ const EstimateNode* heaviest_node(std::span<const EstimateNode* const> nodes) {
   };
   const auto heaviest = std::ranges::max_element(nodes, {}, weight);
   return heaviest == nodes.end() ? nullptr : *heaviest;
+}
+
+std::string precision_text(const EstimateDocument& estimate, TrafficModel traffic,
+                           const std::optional<Precision>& asked) {
+  if (asked) return std::string(to_string(*asked));
+  // The type of most operations, else of most nodes that work.
+  std::map<ElementType, std::pair<double, std::size_t>> work;
+  for (const EstimateNode& node : estimate.nodes) {
+    const bool is_folded = traffic != TrafficModel::Unfused && node.dequantized_from != ElementType::Undefined;
+    const ElementType type = is_folded ? node.dequantized_from : node.precision;
+    if (type == ElementType::Undefined) continue;
+    auto& [flops, nodes] = work[type];
+    flops += real(node.counts.flops).value_or(0);
+    ++nodes;
+  }
+  const auto most = std::ranges::max_element(work, {}, [](const auto& each) { return each.second; });
+  return most == work.end() ? "the file's" : std::string(to_string(most->first)) + " (file)";
 }
 
 bool has_predicted_rows(const EstimateDocument& estimate) {

@@ -175,7 +175,7 @@ std::optional<Candidate> fitted_with(std::span<const TimedCpuRun> runs, const st
     weights[static_cast<std::size_t>(sample.kernel.kind)] += sample.weight;
   }
   coefficients.memory_bytes_per_second = memory_rate(samples, profiled_launch);
-  const bool shows_cache = std::any_of(samples.begin(), samples.end(), [](const CpuSample& sample) {
+  const bool shows_cache = std::ranges::any_of(samples, [](const CpuSample& sample) {
     return sample.kernel.kind == OrtKernelClass::ProductVector && sample.cold <= kMostlyCold;
   });
   if (coefficients.memory_bytes_per_second == 0 || (is_smaller && !shows_cache)) return std::nullopt;
@@ -304,7 +304,7 @@ CpuFit fit_cpu(std::span<const TimedCpuRun> runs, const CpuCoefficients& machine
   for (const auto& [family, members] : families) {
     std::vector<bool> taken(runs.size(), true);
     for (const std::size_t r : members) taken[r] = false;
-    if (std::find(taken.begin(), taken.end(), true) == taken.end()) continue;
+    if (std::ranges::find(taken, true) == taken.end()) continue;
     const CpuCoefficients& without = fit.without[family] = fitted(runs, taken, machine);
     for (const std::size_t r : members)
       if (unseen_part(runs[r], runs, taken, all) < kMostUnseen)

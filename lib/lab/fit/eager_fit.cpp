@@ -84,7 +84,7 @@ class EagerFit {
         if (auto kernels = counted(of_kinds(run.kernels, part.kinds)); !kernels.empty())
           add({std::move(kernels), &run, part.seconds, false}, weight * std::min(part.seconds / run.seconds, 1.0));
     }
-    const auto whole = static_cast<double>(std::count(taken.begin(), taken.end(), true));
+    const auto whole = static_cast<double>(std::ranges::count(taken, true));
     for (double& weight : fit_.weights) weight *= whole / sum;
     fit_.tolerance = options.tolerance;
     fit_.error = [this](std::size_t i) { return error(samples_[i]); };
@@ -243,7 +243,7 @@ Calibration fit_coefficients(std::span<const TimedRun> runs, const EagerFitOptio
   calibration.coefficients = written_coefficients(coefficients);
   calibration.devices = devices_of(runs);
   for (const bool channels_last : {false, true})
-    if (std::any_of(runs.begin(), runs.end(), [&](const TimedRun& r) { return r.channels_last == channels_last; }))
+    if (std::ranges::any_of(runs, [&](const TimedRun& r) { return r.channels_last == channels_last; }))
       calibration.layouts.emplace_back(channels_last ? "nhwc" : "nchw");
   return calibration;
 }

@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
-#include "pagoda/lab/fit.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/statistics.h"
+#include "pagoda/lab/fit.h"
 
 namespace pagoda::lab {
 
@@ -45,7 +45,7 @@ Factors interval_factors(std::span<const double> log_errors, std::span<const std
     }
     return std::exp(before);
   };
-  std::sort(weighted.begin(), weighted.end());
+  std::ranges::sort(weighted);
   return {end(weighted.begin(), weighted.end()), end(weighted.rbegin(), weighted.rend())};
 }
 
@@ -73,7 +73,7 @@ void judge(std::span<const double> measured, std::span<const std::string> famili
   calibration.errors = {.models = count, .families = static_cast<double>(all.size())};
   if (errors.empty()) return;
   for (const double error : errors) calibration.errors.mean_error += error / count;
-  std::sort(errors.begin(), errors.end());
+  std::ranges::sort(errors);
   calibration.errors.median_error = base::quantile(errors, 0.5);
   calibration.errors.p90_error = base::quantile(errors, 0.9);
   if (errors.size() > 1) calibration.errors.rank_correlation = rank_correlation(predicted, times);

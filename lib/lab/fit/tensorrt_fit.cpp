@@ -64,13 +64,12 @@ void set_interval_of_devices(std::span<const TensorRtRun> runs, double coverage,
   std::vector<double> log_errors;
   for (std::size_t i = 0; i < runs.size(); ++i)
     if (fit.predicted[i]) log_errors.push_back(std::log(runs[i].seconds / *fit.predicted[i]));
-  std::sort(log_errors.begin(), log_errors.end());
+  std::ranges::sort(log_errors);
   const Factors interval = {std::exp(base::quantile(log_errors, (1 - coverage) / 2)),
                             std::exp(base::quantile(log_errors, (1 + coverage) / 2))};
   fit.file.fitted.interval = interval;
-  const auto inside = std::count_if(log_errors.begin(), log_errors.end(), [&](double error) {
-    return interval.low <= std::exp(error) && std::exp(error) <= interval.high;
-  });
+  const auto inside = std::ranges::count_if(
+      log_errors, [&](double error) { return interval.low <= std::exp(error) && std::exp(error) <= interval.high; });
   fit.covered = static_cast<double>(inside) / static_cast<double>(log_errors.size());
 }
 
@@ -109,7 +108,7 @@ Fit fit_tensorrt(std::span<const TensorRtRun> runs, double coverage, const Tenso
   const auto leave_out = [&](const std::string& name, const std::vector<std::size_t>& members, bool judges) {
     std::vector<TensorRtRun> others;
     for (std::size_t i = 0; i < runs.size(); ++i)
-      if (!std::binary_search(members.begin(), members.end(), i)) others.push_back(runs[i]);
+      if (!std::ranges::binary_search(members, i)) others.push_back(runs[i]);
     if (others.empty()) return;
     const std::vector<double> seconds = predicted_by(fit_coefficients(others, centre), runs, members);
     fit.file.left_out.push_back(errors_of(name, runs, members, seconds));

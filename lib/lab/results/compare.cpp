@@ -12,8 +12,7 @@
 namespace pagoda::lab {
 namespace {
 
-using results::Group;
-using results::Units;
+using results::Group, results::Units;
 
 std::optional<double> verification_error(const Group& group) {
   for (const documents::Result* repeat : group.repeats)
@@ -86,7 +85,7 @@ void decide(std::vector<Pair>& pairs, double alpha, SpeedVerdict verdict, std::o
   // Blocks of one process do not show the variation between processes: no verdict is based on them.
   for (Pair& pair : pairs)
     if (pair.row.*p && pair.row.units == "repeats") order.push_back(&pair.row);
-  std::sort(order.begin(), order.end(), [&](const SpeedUp* a, const SpeedUp* b) { return *(a->*p) < *(b->*p); });
+  std::ranges::sort(order, [&](const SpeedUp* a, const SpeedUp* b) { return *(a->*p) < *(b->*p); });
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (*(order[i]->*p) > alpha / static_cast<double>(order.size() - i)) break;
     if (is_beyond(*order[i]->ratio)) order[i]->verdict = verdict;

@@ -12,9 +12,7 @@
 namespace pagoda::lab {
 namespace {
 
-using measured::EnergyFit;
-using measured::EnergyRun;
-using measured::EnergyTerm;
+using measured::EnergyFit, measured::EnergyRun, measured::EnergyTerm;
 
 constexpr const char* kUnits[] = {"J/FLOP", "J/B", "W"};
 constexpr const char* kNames[] = {"work", "traffic", "constant power"};
@@ -27,7 +25,7 @@ std::string readable(const std::string& term) {
 std::size_t worst(const EnergyFit& fit) {
   const auto& errors = fit.relative_residual;
   const auto is_smaller = [](double a, double b) { return std::abs(a) < std::abs(b); };
-  return static_cast<std::size_t>(std::max_element(errors.begin(), errors.end(), is_smaller) - errors.begin());
+  return static_cast<std::size_t>(std::ranges::max_element(errors, is_smaller) - errors.begin());
 }
 
 bool is_indistinct(const EnergyFit& fit, const std::string& term) {

@@ -13,8 +13,7 @@
 namespace pagoda::lab {
 namespace {
 
-using Eigen::Index;
-using Eigen::VectorXd;
+using Eigen::Index, Eigen::VectorXd;
 
 struct Column {
   std::string feature;

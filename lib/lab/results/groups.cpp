@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/base/text.h"
-#include "pagoda/lab/result_report.h"
 
 namespace pagoda::lab::results {
 namespace {
@@ -107,8 +105,7 @@ double median_seconds(const Group& group) {
 
 std::optional<double> median_of(const std::vector<const documents::Result*>& repeats, std::string_view column) {
   const auto columns = number_columns();
-  const auto found =
-      std::find_if(columns.begin(), columns.end(), [&](const auto& each) { return each.name == column; });
+  const auto found = std::ranges::find(columns, column, &NumberColumn::name);
   std::vector<double> known;
   for (const documents::Result* repeat : repeats)
     if (const auto value = found->value(*repeat)) known.push_back(*value);

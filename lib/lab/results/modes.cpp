@@ -16,8 +16,7 @@
 namespace pagoda::lab {
 namespace {
 
-using documents::MeasuredRun;
-using results::percent;
+using documents::MeasuredRun, results::percent;
 
 // "gpu 918 MHz" of gpu_hz=918000000.
 std::string setting_name(const std::string& name, const base::Setting& setting) {

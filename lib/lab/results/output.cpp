@@ -15,8 +15,7 @@
 namespace pagoda::lab {
 namespace {
 
-using present::plot::count_text, present::plot::percent_text;
-using results::PageTable;
+using present::plot::count_text, present::plot::percent_text, results::PageTable;
 
 constexpr std::size_t kMostRows = 60;  // in a picture
 
@@ -59,9 +58,10 @@ std::string first_picture(const std::vector<results::Picture>& pictures) {
 // Names in pictures: the model, and the parts that differ between names.
 class ShortNames {
  public:
-  explicit ShortNames(const std::vector<std::string>& names) : total_(names.size()) {
-    for (const std::string& name : names) {
-      std::istringstream words(name);
+  template <typename Row>
+  ShortNames(const std::vector<Row>& rows, std::string Row::*name) : total_(rows.size()) {
+    for (const Row& row : rows) {
+      std::istringstream words(row.*name);
       for (std::string word; words >> word;) ++counts_[word];
     }
   }
@@ -153,9 +153,7 @@ std::string comparison_report(const ResultComparison& c, ReportFormat format, co
                           "base_units",    "new_units", "base_error",   "new_error",   "note"};
   results::IntervalChart chart{document.title, document.facts[0] + "; bars: 95 % intervals of each",
                                "base / new: right of 1 is faster"};
-  std::vector<std::string> names;
-  for (const SpeedUp& row : c.rows) names.push_back(row.name);
-  const ShortNames short_name(names);
+  const ShortNames short_name(c.rows, &SpeedUp::name);
   for (const SpeedUp& row : c.rows) {
     const std::string verdict(to_string(row.verdict));
     table.rows.push_back({row.name, base::si_seconds(row.base_seconds), base::si_seconds(row.new_seconds),
@@ -245,9 +243,7 @@ std::string latest_report(const History& h, ReportFormat format, const std::stri
     results::ChartLine line{series.name, {}, {}, "", s % 6};
     results::ChartLine errors{series.name, {}, {}, "", s % 6};
     std::vector<double> sorted;
-    std::vector<std::string> names;
-    for (const CurvePoint& point : series.latest) names.push_back(point.workload);
-    const ShortNames short_name(names);
+    const ShortNames short_name(series.latest, &CurvePoint::workload);
     for (const CurvePoint& point : series.latest) {
       table.rows.push_back({series.name, series.latest_snapshot, point.workload, shortest(point.ratio),
                             shortest(point.low), shortest(point.high), point.code.value_or(""), shortest(point.error)});

@@ -10,8 +10,7 @@
 namespace pagoda::lab {
 namespace {
 
-using documents::Result;
-using results::csv_row, results::setting_names, results::text_of, results::texts_of;
+using documents::Result, results::csv_row, results::setting_names, results::text_of, results::texts_of;
 using Number = std::optional<double>;
 using Texts = std::vector<std::string>;
 
@@ -173,7 +172,7 @@ std::string latency(const CsvRequest& request) {
     const base::Latency* l = latency_of(r);
     if (!l) return std::string();
     std::vector<double> sorted = l->samples;
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     const std::string engine = text_of(r.config, "backend");
     return csv_row(engine, text_of(r.metadata, "version." + (engine == "ort" ? "onnxruntime" : engine)), "",
                    texts_of(r.config, {"device", "dtype"}), first_of(r, {"optimization", "compile"}), "",

@@ -19,8 +19,7 @@
 namespace pagoda::lab {
 namespace {
 
-using documents::Result;
-using results::Group, results::median_of, results::text_of;
+using documents::Result, results::Group, results::median_of, results::text_of;
 using Number = std::optional<double>;
 
 // The number of an axis to sort and draw by; for HEIGHTxWIDTH the root of the product.
@@ -152,8 +151,7 @@ TimesTable table_of(const std::vector<Group>& rows) {
 
 // Adds the disturbances of runs on a CPU: other tasks, and processors of different caches.
 void add_disturbances(const std::vector<Group>& rows, std::vector<std::string>& facts) {
-  using documents::CachePlacement;
-  using present::plot::count_text;
+  using documents::CachePlacement, present::plot::count_text;
   std::size_t runs = 0, crowded = 0;
   double most_load = 0;
   std::map<CachePlacement, std::vector<double>> handoffs;  // seconds until one processor saw another's write

@@ -12,9 +12,7 @@
 namespace pagoda::measured {
 namespace {
 
-using Eigen::Index;
-using Eigen::MatrixXd;
-using Eigen::VectorXd;
+using Eigen::Index, Eigen::MatrixXd, Eigen::VectorXd;
 
 // Least squares over the columns in `passive` only; others are 0.
 VectorXd solve_passive(const MatrixXd& a, const VectorXd& b, const std::vector<bool>& passive) {
@@ -85,8 +83,7 @@ void check(const std::vector<std::string>& names, const std::vector<EnergyRow>& 
         cat("energy fit: ", rows.size(), " runs for ", names.size() + 1, " constants; measure at least as many runs"));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const EnergyRow& row = rows[i];
-    const bool finite =
-        std::all_of(row.work.begin(), row.work.end(), [](double w) { return std::isfinite(w) && w >= 0; });
+    const bool finite = std::ranges::all_of(row.work, [](double w) { return std::isfinite(w) && w >= 0; });
     if (row.work.size() != names.size() || !finite || !(row.seconds > 0) || !(row.joules > 0) ||
         !std::isfinite(row.seconds) || !std::isfinite(row.joules))
       throw Error(
@@ -140,7 +137,7 @@ EnergyFit fit_energy(const std::vector<std::string>& names, const std::vector<En
   }
   for (Index j = 0; j < n; ++j) {
     std::vector<double>& values = resampled[static_cast<std::size_t>(j)];
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     const double value = x[j] / scale[j];
     fit.terms.push_back({j + 1 < n ? names[static_cast<std::size_t>(j)] : "constant_watts", value,
                          values.empty() ? std::array{value, value}

@@ -63,7 +63,7 @@ class Header {
     base::fail(place_,
                cat("has no column \"", *names.begin(), "\"; expected flops, bytes, seconds, and joules or watts"));
   }
-  bool is_taken(std::size_t i) const { return std::find(taken_.begin(), taken_.end(), i) != taken_.end(); }
+  bool is_taken(std::size_t i) const { return std::ranges::find(taken_, i) != taken_.end(); }
   const std::vector<std::string>& names() const { return names_; }
 
  private:
@@ -193,7 +193,7 @@ std::vector<std::pair<std::string, std::vector<EnergyRun>>> grouped_by(const std
                         "\"; known: ", base::joined(run.config, ", ", [](const auto& each) { return each.first; })));
       key += cat(key.empty() ? "" : ", ", name, "=", base::setting_text(found->second));
     }
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& each) { return each.first == key; });
+    auto group = std::ranges::find(groups, key, [](const auto& each) { return each.first; });
     if (group == groups.end()) group = groups.insert(groups.end(), {key, {}});
     group->second.push_back(run);
   }

@@ -17,7 +17,7 @@ bool CsvTable::next(const std::function<bool(const Row&)>& is_skipped) {
 
 CsvTable::Column CsvTable::find(std::initializer_list<std::string_view> spellings) const {
   for (const std::string_view name : spellings)
-    if (const auto at = std::find(names.begin(), names.end(), name); at != names.end())
+    if (const auto at = std::ranges::find(names, name); at != names.end())
       return static_cast<std::size_t>(at - names.begin());
   return std::nullopt;
 }

@@ -87,7 +87,7 @@ LaunchSample amd_sample(const Launch& dispatch) {
 
 // The table below the header with the column `key`.
 CsvTable table_with(std::string_view text, std::string_view subject, const std::string& key) {
-  return {text, subject, [&](const CsvTable::Row& row) { return std::find(row.begin(), row.end(), key) != row.end(); },
+  return {text, subject, [&](const CsvTable::Row& row) { return std::ranges::find(row, key) != row.end(); },
           cat("has no column \"", key, "\"")};
 }
 
@@ -146,7 +146,7 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
   add_missing(
       measured,
       {{"device", "the table numbers agents and does not name them"}, {"bytes.l2", kSizes}, {"bytes.l1", kSizes}});
-  const auto none = [&](auto has) { return std::none_of(measured.kernels.begin(), measured.kernels.end(), has); };
+  const auto none = [&](auto has) { return std::ranges::none_of(measured.kernels, has); };
   if (none([](const documents::MeasuredKernel& k) { return !k.flops.empty(); }))
     add_missing(measured, {{"flops", "no SQ_INSTS_VALU_*_F16, F32, F64 and no SQ_INSTS_VALU_MFMA_MOPS_* in the file"}});
   else

@@ -59,7 +59,7 @@ void append_part(std::string_view part, std::vector<std::string>& parts) {
     return;
   }
   if (part.empty() || part.starts_with("(Unnamed Layer*")) return;
-  if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.emplace_back(part);
+  if (std::ranges::find(parts, part) == parts.end()) parts.emplace_back(part);
 }
 
 // Splits at " + ", " || " and ", " outside brackets.
@@ -87,7 +87,7 @@ void append_parts(std::string_view text, std::vector<std::string>& parts) {
 std::vector<std::string> name_parts(std::string_view name) {
   std::vector<std::string> parts;
   // A name nested deeper than any engine writes is kept as one part, so that a hostile name cannot exhaust the stack.
-  if (std::count(name.begin(), name.end(), '(') > 200)
+  if (std::ranges::count(name, '(') > 200)
     parts.emplace_back(name);
   else
     append_parts(name, parts);
@@ -107,16 +107,13 @@ std::optional<std::string> undecorated(std::string_view name) {
     if (name.ends_with(suffix)) return std::string(name.substr(0, name.size() - suffix.size()));
   for (const std::string_view prefix : kPrefixes)
     if (name.starts_with(prefix)) return std::string(name.substr(prefix.size()));
-  if (const std::size_t length = numbered_suffix(name, "_token_"))
-    return std::string(name.substr(0, name.size() - length));
-  if (const std::size_t length = fusion_segment(name)) return std::string(name.substr(0, name.size() - length));
-  if (const std::size_t length = myelin_suffix(name)) return std::string(name.substr(0, name.size() - length));
+  for (const std::size_t length : {numbered_suffix(name, "_token_"), fusion_segment(name), myelin_suffix(name)})
+    if (length > 0) return std::string(name.substr(0, name.size() - length));
   return std::nullopt;
 }
 
 bool has_any(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+  return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
 std::string_view engine_work(std::string_view name, std::string_view op_type) {

@@ -210,8 +210,8 @@ std::optional<ProfileFormat> recognise_profile(std::string_view text) {
   const std::size_t begin = head.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   if (begin == std::string_view::npos) return std::nullopt;
   head.remove_prefix(begin);
-  const auto* const found = std::find_if(std::begin(kSignatures), std::end(kSignatures),
-                                         [&](const Signature& signature) { return fits(signature, head); });
+  const auto* const found =
+      std::ranges::find_if(kSignatures, [&](const Signature& signature) { return fits(signature, head); });
   return found == std::end(kSignatures) ? std::nullopt : std::optional(found->format);
 }
 

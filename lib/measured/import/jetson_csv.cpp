@@ -66,8 +66,8 @@ documents::Measured import_jetson(std::string_view text, std::string_view subjec
       text, subject, [](const CsvTable::Row& row) { return !row.front().starts_with('#'); }, "has no header");
   for (std::string& name : table.names) name = base::lower(name);
   const auto column = [&](std::string_view beginning) {
-    const auto found = std::find_if(table.names.begin(), table.names.end(),
-                                    [&](const std::string& name) { return name.starts_with(beginning); });
+    const auto found =
+        std::ranges::find_if(table.names, [&](const std::string& name) { return name.starts_with(beginning); });
     if (found == table.names.end())
       base::fail(table.place(),
                  cat("has no column \"", beginning,

@@ -8,6 +8,7 @@
 #include <array>
 #include <map>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "import/runs.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
+#include "pagoda/base/plural.h"
 
 namespace pagoda::measured::import {
 namespace {
@@ -107,8 +109,7 @@ void read_event(const JsonField& json, Trace& trace) {
 // The run that contains a time; -1: none.
 std::ptrdiff_t run_at(double time, const std::vector<Event>& steps) {
   if (steps.empty()) return 0;
-  const auto after =
-      std::upper_bound(steps.begin(), steps.end(), time, [](double t, const Event& step) { return t < step.start; });
+  const auto after = std::ranges::upper_bound(steps, time, {}, &Event::start);
   if (after == steps.begin()) return -1;
   const Event& step = *std::prev(after);
   return time <= step.start + step.duration ? after - steps.begin() - 1 : -1;
@@ -118,11 +119,7 @@ std::ptrdiff_t run_at(double time, const std::vector<Event>& steps) {
 // context.
 template <typename Visit>
 void walk(Trace& trace, Visit visit) {
-  std::stable_sort(trace.host.begin(), trace.host.end(), [](const Event& a, const Event& b) {
-    if (a.lane != b.lane) return a.lane < b.lane;
-    if (a.start != b.start) return a.start < b.start;
-    return a.duration > b.duration;
-  });
+  std::ranges::stable_sort(trace.host, {}, [](const Event& e) { return std::tuple(e.lane, e.start, -e.duration); });
   struct Open {
     double end;
     std::uint32_t path;  // includes this event if it is a range
@@ -176,10 +173,11 @@ std::vector<Pick> picks_of(Trace& trace, documents::Measured& measured) {
                                               : Pick{kernel, found->second.first, found->second.second});
     }
     if (unlinked > 0)
-      measured.notes.push_back(cat(unlinked, " kernels have no launch in the trace; they carry no range"));
+      measured.notes.push_back(
+          cat(base::counted(unlinked, "kernel has", "kernels have"), " no launch in the trace, and so no range"));
     measured.notes.push_back("operators of the CPU are left out: the trace holds kernels of a GPU");
   }
-  std::stable_sort(picks.begin(), picks.end(), [](const Pick& a, const Pick& b) { return a.launched < b.launched; });
+  std::ranges::stable_sort(picks, {}, &Pick::launched);
   return picks;
 }
 
@@ -197,7 +195,7 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
   trace.intern("");
   const base::JsonDocument rest = base::parse_json_elements(
       content, subject, "traceEvents", [&](const JsonField& event, std::size_t) { read_event(event, trace); });
-  std::sort(trace.steps.begin(), trace.steps.end(), [](const Event& a, const Event& b) { return a.start < b.start; });
+  std::ranges::sort(trace.steps, {}, &Event::start);
 
   documents::Measured measured;
   measured.source = "kineto";
@@ -247,10 +245,11 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
     add_missing(measured, {{"seconds", "the trace has no ProfilerStep range; call profiler.step() after each run"}});
   }
   if (outside > 0)
-    measured.notes.push_back(cat(outside, " launches (", static_cast<std::int64_t>(outside_microseconds),
-                                 " µs in all) lie outside every ProfilerStep range and were left out"));
+    measured.notes.push_back(cat(base::counted(outside, "launch", "launches"), " (",
+                                 static_cast<std::int64_t>(outside_microseconds),
+                                 " µs in all) outside every ProfilerStep range left out"));
   if (trace.without_time > 0)
-    measured.notes.push_back(cat(trace.without_time, " events have no time and were left out"));
+    measured.notes.push_back(cat(base::counted(trace.without_time, "event"), " without a time left out"));
   add_missing(measured, {{"flops", "torch.profiler counts none in hardware"},
                          {"bytes", "torch.profiler counts no traffic"},
                          {"energy", "torch.profiler measures no energy"}});

@@ -27,8 +27,7 @@ std::string nvtx_path(const std::string& text) {
     const std::size_t end = text.find('"', begin + 1);
     if (end == std::string::npos) break;
     std::string entry = text.substr(begin + 1, end - begin - 1);
-    for (int i = 0; i < kFieldsAfter && std::count(entry.begin(), entry.end(), ':') > 1; ++i)
-      entry.resize(entry.rfind(':'));
+    for (int i = 0; i < kFieldsAfter && std::ranges::count(entry, ':') > 1; ++i) entry.resize(entry.rfind(':'));
     if (const std::size_t domain = entry.find(':'); domain != std::string::npos) entry.erase(0, domain + 1);
     if (!entry.empty()) (path += path.empty() ? "" : "/") += entry;
     begin = text.find('"', end + 1);
@@ -37,7 +36,7 @@ std::string nvtx_path(const std::string& text) {
 }
 
 bool is_header(const CsvTable::Row& row) {
-  const auto has = [&](const char* name) { return std::find(row.begin(), row.end(), name) != row.end(); };
+  const auto has = [&](const char* name) { return std::ranges::find(row, name) != row.end(); };
   return has("Kernel Name") && has("ID");
 }
 
@@ -141,8 +140,7 @@ class NcuTable {
 // If a kernel's name indicates tensor cores but no metric counts them, marks its sum of operations as unknown.
 LaunchSample sample_of_launch(const Launch& launch, const documents::ChipMetrics* chip) {
   LaunchSample sample = sample_of(launch.counters, chip);
-  const bool has_tensor =
-      std::any_of(sample.flops.begin(), sample.flops.end(), [](const auto& f) { return f.first.ends_with(".tensor"); });
+  const bool has_tensor = std::ranges::any_of(sample.flops, [](const auto& f) { return f.first.ends_with(".tensor"); });
   if (!has_tensor && !sample.flops.empty() && is_tensor_kernel(launch.kernel.name))
     sample.flops["float16.tensor"] = std::nullopt;
   return sample;
@@ -151,7 +149,7 @@ LaunchSample sample_of_launch(const Launch& launch, const documents::ChipMetrics
 void name_missing(documents::Measured& measured) {
   using documents::MeasuredKernel;
   const auto unless = [&](auto has, const char* what, const char* why) {
-    if (std::none_of(measured.kernels.begin(), measured.kernels.end(), has)) add_missing(measured, {{what, why}});
+    if (std::ranges::none_of(measured.kernels, has)) add_missing(measured, {{what, why}});
   };
   unless([](const MeasuredKernel& k) { return k.seconds.has_value(); }, "kernel seconds",
          "no gpu__time_duration.sum in the file");
@@ -159,8 +157,7 @@ void name_missing(documents::Measured& measured) {
          "no sm__sass_thread_inst_executed_op_*_pred_on.sum in the file");
   unless(
       [](const MeasuredKernel& k) {
-        return std::any_of(k.flops.begin(), k.flops.end(),
-                           [](const auto& f) { return f.first.ends_with(".tensor") && f.second; });
+        return std::ranges::any_of(k.flops, [](const auto& f) { return f.first.ends_with(".tensor") && f.second; });
       },
       "flops of tensor cores",
       "no sm__ops_path_tensor_*.sum in the file, and no rate of them with time and clock; instructions through the "

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 #include "import/engine_names.h"
 #include "pagoda/base/cat.h"
@@ -186,7 +185,7 @@ void add_tensor_cores(const Metrics& collected, LaunchSample& sample) {
   }
   for (const auto& [source, entry] : by_source) {
     const auto& [precision, kinds] = entry;
-    const auto first = std::find_if(kinds.begin(), kinds.end(), [](const auto& sum) { return sum.has_value(); });
+    const auto first = std::ranges::find_if(kinds, [](const auto& sum) { return sum.has_value(); });
     std::optional<double>& flops = sample.flops[precision];
     flops = flops.value_or(0) + **first;
   }
@@ -225,14 +224,13 @@ void add_bytes(const Metrics& metrics, documents::LevelBytes& bytes) {
 }
 
 bool is_common_metric(std::string_view metric) {
-  if (metric == kClock || metric == kSmClock || std::find(kTimes.begin(), kTimes.end(), metric) != kTimes.end())
-    return true;
+  if (metric == kClock || metric == kSmClock || std::ranges::find(kTimes, metric) != kTimes.end()) return true;
   if (metric.find("__sass_thread_inst_executed_op_") != std::string_view::npos)
     return metric.ends_with("_pred_on.sum") || metric.ends_with("_pred_on.sum.per_cycle_elapsed") ||
            (metric.starts_with("derived__smsp__") && metric.ends_with("_pred_on_x2"));
   if (metric.starts_with(kTensor) || metric.starts_with(kTensorPipe))
     return metric.ends_with(kSum) || metric.ends_with(kPerSecond) || metric.ends_with(kPerCycle);
-  return std::any_of(std::begin(kByteMetrics), std::end(kByteMetrics), [&](const ByteMetric& row) {
+  return std::ranges::any_of(kByteMetrics, [&](const ByteMetric& row) {
     if (!metric.starts_with(row.base)) return false;
     const std::string_view suffix = metric.substr(row.base.size());
     return suffix == kSum || suffix == kPerSecond;
@@ -260,9 +258,7 @@ std::optional<double> unit_scale(std::string_view unit) {
   // clang-format on
   for (const auto& [name, scale] : kWhole)
     if (unit == name) return scale;
-  const auto is_base = [&](std::string_view name) {
-    return std::find(kBases.begin(), kBases.end(), name) != kBases.end();
-  };
+  const auto is_base = [&](std::string_view name) { return std::ranges::find(kBases, name) != kBases.end(); };
   if (is_base(unit)) return 1;
   for (const auto& [prefix, scale] : kMultiples)
     if (unit.front() == prefix && is_base(unit.substr(1))) return scale;
@@ -302,7 +298,7 @@ LaunchSample sample_of(const std::map<std::string, double>& metrics, const docum
   if (chip == nullptr) return common;
   LaunchSample sample = sample_of_amounts(documents::evaluate_metrics(*chip, metrics), *chip);
   sample.seconds = common.seconds;
-  if (std::none_of(sample.flops.begin(), sample.flops.end(), [](const auto& each) { return each.second.has_value(); }))
+  if (std::ranges::none_of(sample.flops, [](const auto& each) { return each.second.has_value(); }))
     sample.flops.clear();
   // The catalogue's formulas do not include the rates of ncu's sections.
   for (const auto& [precision, flops] : common.flops)

@@ -114,9 +114,8 @@ std::optional<OrtKernel> matmul(std::string_view op, const Tensors& t) {
 std::optional<OrtKernel> other(std::string_view op, const Tensors& t) {
   if (t.out.empty()) return std::nullopt;
   const double full = t.out[0].elements();
-  const bool is_broadcast = std::any_of(t.in.begin(), t.in.end(), [&](const Tensor& tensor) {
-    return tensor.elements() > 1 && tensor.elements() < full;
-  });
+  const bool is_broadcast = std::ranges::any_of(
+      t.in, [&](const Tensor& tensor) { return tensor.elements() > 1 && tensor.elements() < full; });
   OrtKernelClass kind = ort_class_of(op, operator_facts("", op), is_broadcast);
   double read = 0, written = 0;
   for (const Tensor& tensor : t.in) read += tensor.bytes();

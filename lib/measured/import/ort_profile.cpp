@@ -110,9 +110,7 @@ void read_event(const JsonField& event, Profile& profile) {
 // subtracted.
 void nest(Profile& profile) {
   std::vector<NodeEvent>& nodes = profile.nodes;
-  std::stable_sort(nodes.begin(), nodes.end(), [](const NodeEvent& a, const NodeEvent& b) {
-    return a.start != b.start ? a.start < b.start : a.duration > b.duration;
-  });
+  std::ranges::stable_sort(nodes, {}, [](const NodeEvent& node) { return std::pair(node.start, -node.duration); });
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     while (!open.empty() && nodes[open.back()].start + nodes[open.back()].duration < nodes[i].start + nodes[i].duration)
@@ -120,14 +118,13 @@ void nest(Profile& profile) {
     if (!open.empty()) nodes[open.back()].in_body += nodes[i].duration;
     nodes[i].parents = open;
     const std::string& op = profile.kernels[nodes[i].kernel].op_type;
-    if (std::find(kControlFlow.begin(), kControlFlow.end(), op) != kControlFlow.end()) open.push_back(i);
+    if (std::ranges::find(kControlFlow, op) != kControlFlow.end()) open.push_back(i);
   }
 }
 
 // The run around a node's execution: one on the same thread, else any; -1: none.
 std::ptrdiff_t run_of(const NodeEvent& node, const std::vector<RunEvent>& runs) {
-  const auto after = std::upper_bound(runs.begin(), runs.end(), node.start,
-                                      [](std::int64_t start, const RunEvent& run) { return start < run.start; });
+  const auto after = std::ranges::upper_bound(runs, node.start, {}, &RunEvent::start);
   std::ptrdiff_t any = -1;
   // Overlapping runs come from one session called by several threads; a few steps back find them all.
   for (std::ptrdiff_t i = after - runs.begin() - 1, steps = 0; i >= 0 && steps < 64; --i, ++steps) {
@@ -150,8 +147,7 @@ documents::Measured import_ort(std::string_view text, std::string_view subject, 
                "holds no events of ONNX Runtime; expected the file that SessionOptions.enable_profiling writes");
   if (profile.nodes.empty())
     base::fail(subject, "holds no \"…_kernel_time\" event; run the session at least once before its profile is ended");
-  std::sort(profile.runs.begin(), profile.runs.end(),
-            [](const RunEvent& a, const RunEvent& b) { return a.start < b.start; });
+  std::ranges::sort(profile.runs, {}, &RunEvent::start);
   nest(profile);
 
   documents::Measured measured;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "pagoda/base/cat.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/base/statistics.h"
 
 namespace pagoda::measured::import {
@@ -125,8 +126,8 @@ void KernelRows::finish(documents::Measured& measured) && {
     measured.kernels.push_back(std::move(kernel));
   }
   if (uneven > 0)
-    measured.notes.push_back(
-        cat(uneven, " kernels were launched differently often in the runs; their numbers are medians"));
+    measured.notes.push_back(cat(base::counted(uneven, "kernel was", "kernels were"),
+                                 " launched differently often in the runs; numbers are medians"));
 }
 
 }  // namespace pagoda::measured::import

@@ -40,7 +40,7 @@ std::vector<std::string> onnx_layers(std::string_view metadata) {
     const std::size_t close = separator == std::string_view::npos ? end : entry.rfind(']', separator);
     if (close != std::string_view::npos) {
       std::string name(entry.substr(0, close));
-      if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+      if (!name.empty() && std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
     }
     begin = next;
   }

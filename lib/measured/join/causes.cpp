@@ -12,9 +12,7 @@
 namespace pagoda::measured {
 namespace {
 
-using documents::Amount;
-using documents::CountFlag;
-using documents::EstimateNode;
+using documents::Amount, documents::CountFlag, documents::EstimateNode;
 
 // Thresholds for a ratio to differ from 1. Products are counted exactly, so the tolerance is small; for memory traffic
 // it is larger.
@@ -28,13 +26,12 @@ constexpr double kFewestOfWinograd = 36.0 / 144, kMostOfWinograd = 16.0 / 36 * 6
 // Facts of a group -------------------------------------------------------------------------------------------------
 
 bool any_name(const Evidence& e, std::initializer_list<std::string_view> words) {
-  return std::any_of(e.kernels.begin(), e.kernels.end(),
-                     [&](const std::string& name) { return import::has_any(name, words); });
+  return std::ranges::any_of(e.kernels, [&](const std::string& name) { return import::has_any(name, words); });
 }
 
 template <typename Predicate>
 bool any_node(const Evidence& e, Predicate holds) {
-  return std::any_of(e.group.nodes.begin(), e.group.nodes.end(), [&](std::size_t node) {
+  return std::ranges::any_of(e.group.nodes, [&](std::size_t node) {
     const EstimateNode& row = e.estimate.nodes[node];
     return !row.runs_nothing() && holds(row);
   });
@@ -65,8 +62,7 @@ bool has_more(const Evidence& e) { return has_more_products(e) || has_more_opera
 
 // The format of most of the tensor units' work; empty: no such work.
 std::string_view format_of(const Evidence& e) {
-  const auto most = std::max_element(e.by_format.begin(), e.by_format.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most = std::ranges::max_element(e.by_format, {}, [](const auto& each) { return each.second; });
   return most == e.by_format.end() || !(most->second > 0) ? std::string_view() : std::string_view(most->first);
 }
 bool is_other_format(const Evidence& e) {
@@ -89,8 +85,8 @@ bool may_be_winograd(const EstimateNode& row) {
 // Rules ------------------------------------------------------------------------------------------------------------
 
 bool fused(const Evidence& e) {
-  return std::count_if(e.group.nodes.begin(), e.group.nodes.end(),
-                       [&](std::size_t node) { return !e.estimate.nodes[node].runs_nothing(); }) > 1;
+  return std::ranges::count_if(e.group.nodes,
+                               [&](std::size_t node) { return !e.estimate.nodes[node].runs_nothing(); }) > 1;
 }
 bool incomplete(const Evidence& e) { return e.is_partial; }
 bool padding(const Evidence& e) {

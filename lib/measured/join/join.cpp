@@ -2,6 +2,7 @@
 #include "pagoda/measured/join.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "import/engine_names.h"
@@ -51,8 +52,8 @@ std::vector<std::size_t> rows_of_part(const JoinState& state, const std::string&
 }
 
 bool holds_range(const documents::MeasuredKernel& kernel) {
-  return std::any_of(kernel.nodes.begin(), kernel.nodes.end(),
-                     [](const std::string& part) { return import::node_range(part).has_value(); });
+  return std::ranges::any_of(kernel.nodes,
+                             [](const std::string& part) { return import::node_range(part).has_value(); });
 }
 
 void join_own_name(JoinState& state, std::size_t index) {
@@ -155,11 +156,11 @@ void JoinState::take(std::size_t index, const std::vector<std::size_t>& rows, st
   std::optional<documents::Joined>& joined = kernel(index).joined;
   if (!joined) joined = documents::Joined{std::string(rule), {}};
   for (const std::size_t row : rows) {
-    if (std::find(joined->nodes.begin(), joined->nodes.end(), row) != joined->nodes.end()) continue;
+    if (std::ranges::find(joined->nodes, row) != joined->nodes.end()) continue;
     joined->nodes.push_back(row);
     kernels_of[row].push_back(index);
   }
-  std::sort(joined->nodes.begin(), joined->nodes.end());
+  std::ranges::sort(joined->nodes);
 }
 
 void join_by_name(JoinState& state) {
@@ -240,9 +241,7 @@ std::vector<JoinedGroup> joined_groups(const documents::Measured& measured, cons
     g.kernels.push_back(i);
     g.seconds = plus(g.seconds, kernel.seconds);
   }
-  std::stable_sort(groups.begin(), groups.end(), [](const JoinedGroup& a, const JoinedGroup& b) {
-    return a.seconds.value_or(0) > b.seconds.value_or(0);
-  });
+  std::ranges::stable_sort(groups, std::greater(), [](const JoinedGroup& g) { return g.seconds.value_or(0); });
   return groups;
 }
 
@@ -256,8 +255,8 @@ std::vector<Unjoined> unjoined_kernels(const documents::Measured& measured) {
     result.push_back(
         {i, documents::ratio(kernel.seconds, total), std::string(work.empty() ? "no row of that name" : work)});
   }
-  std::stable_sort(result.begin(), result.end(), [&](const Unjoined& a, const Unjoined& b) {
-    return measured.kernels[a.kernel].seconds.value_or(0) > measured.kernels[b.kernel].seconds.value_or(0);
+  std::ranges::stable_sort(result, std::greater(), [&](const Unjoined& each) {
+    return measured.kernels[each.kernel].seconds.value_or(0);
   });
   return result;
 }

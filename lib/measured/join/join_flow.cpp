@@ -40,7 +40,7 @@ class Absorber {
       const std::size_t now = work.back();
       work.pop_back();
       for (const std::size_t next : is_before ? state_.before(now) : state_.after(now)) {
-        if (std::find(seen.begin(), seen.end(), next) != seen.end()) continue;
+        if (std::ranges::find(seen, next) != seen.end()) continue;
         seen.push_back(next);
         if (seen.size() > kMostSeen) return result;
         (is_transparent(next) ? work : result).push_back(next);
@@ -59,8 +59,8 @@ class Absorber {
 
   bool has_row_of_its_type(std::size_t index) const {
     const documents::MeasuredKernel& kernel = state_.kernel(index);
-    return std::any_of(kernel.joined->nodes.begin(), kernel.joined->nodes.end(),
-                       [&](std::size_t row) { return state_.row(row).op_type == kernel.op_type; });
+    return std::ranges::any_of(kernel.joined->nodes,
+                               [&](std::size_t row) { return state_.row(row).op_type == kernel.op_type; });
   }
 
   // A kernel named after the last of its rows also executes the chain that leads there from a row of its own type, such
@@ -131,11 +131,11 @@ class Absorber {
   // All operands must be available: of the kernels before a row, only the last one can execute it.
   std::size_t host_before(std::size_t row) const {
     const std::vector<std::size_t> before = neighbours(row, true);
-    if (std::any_of(before.begin(), before.end(), [&](std::size_t r) { return is_silent(r); })) return kNoKernel;
+    if (std::ranges::any_of(before, [&](std::size_t r) { return is_silent(r); })) return kNoKernel;
     const std::size_t last = kernel_at(before, true);
     if (last == kNoKernel || !has_epilogue(last)) return kNoKernel;
     const std::string shape = shape_text(state_.row(row));
-    const bool follows = !shape.empty() && std::any_of(before.begin(), before.end(), [&](std::size_t r) {
+    const bool follows = !shape.empty() && std::ranges::any_of(before, [&](std::size_t r) {
       return is_in(r, last) && shape_text(state_.row(r)) == shape && is_read_by(r, row);
     });
     return follows ? last : kNoKernel;
@@ -148,12 +148,12 @@ class Absorber {
     const std::vector<std::size_t> after = neighbours(row, false);
     const std::size_t first = kernel_at(after, false);
     if (first == kNoKernel || !is_fused(first) || has_row_of_its_type(first)) return kNoKernel;
-    return std::all_of(after.begin(), after.end(), [&](std::size_t r) { return is_in(r, first); }) ? first : kNoKernel;
+    return std::ranges::all_of(after, [&](std::size_t r) { return is_in(r, first); }) ? first : kNoKernel;
   }
 
   bool is_in(std::size_t row, std::size_t kernel) const {
     const auto& kernels = state_.kernels_of[row];
-    return std::find(kernels.begin(), kernels.end(), kernel) != kernels.end();
+    return std::ranges::find(kernels, kernel) != kernels.end();
   }
 
   // Finds the rows that kernels executed and all rows downstream of them in the data flow.
@@ -167,8 +167,7 @@ class Absorber {
   // Whether only the kernel of `row` would read the output of `before`: otherwise it must be written to memory anyway.
   bool is_read_by(std::size_t before, std::size_t row) const {
     const std::vector<std::size_t> readers = neighbours(before, false);
-    return std::all_of(readers.begin(), readers.end(),
-                       [&](std::size_t reader) { return reader == row || is_silent(reader); });
+    return std::ranges::all_of(readers, [&](std::size_t reader) { return reader == row || is_silent(reader); });
   }
 
   // Connected silent rows, the last kernel before them and the first kernel after them.
@@ -200,7 +199,7 @@ class Absorber {
           hole.shapes.push_back(shape_text(state_.row(now)));
       }
     }
-    std::sort(hole.rows.begin(), hole.rows.end());
+    std::ranges::sort(hole.rows);
     return hole;
   }
 
@@ -229,7 +228,7 @@ class Absorber {
     for (const Hole& hole : holes) {
       const auto alone = [&](std::size_t kernel) { return near[kernel] == 1; };
       if (!hole.within.empty() && hole.within.size() < kMostWithin && !hole.fitting.empty() &&
-          hole.fitting.back() == hole.within.back() && std::all_of(hole.within.begin(), hole.within.end(), alone)) {
+          hole.fitting.back() == hole.within.back() && std::ranges::all_of(hole.within, alone)) {
         for (const std::size_t kernel : hole.within) state_.take(kernel, hole.rows, "order");
       } else if (hole.fitting.size() == 1 && fitted[hole.fitting[0]] == 1) {
         state_.take(hole.fitting[0], hole.rows, "order");
@@ -246,8 +245,8 @@ class Absorber {
   // movement.
   bool may_fill(const documents::MeasuredKernel& kernel, const Hole& hole) const {
     if (!import::engine_work(kernel.name, kernel.op_type).empty()) return false;
-    const bool hole_moves = std::all_of(hole.rows.begin(), hole.rows.end(),
-                                        [&](std::size_t row) { return only_moves(state_.row(row).op_type); });
+    const bool hole_moves =
+        std::ranges::all_of(hole.rows, [&](std::size_t row) { return only_moves(state_.row(row).op_type); });
     return hole_moves == only_moves(kernel.op_type);
   }
 
@@ -256,7 +255,7 @@ class Absorber {
     const std::size_t arrow = kernel.detail.find(" -> ");
     if (arrow == std::string::npos) return false;
     const std::string outputs = kernel.detail.substr(arrow + 4);
-    return std::any_of(hole.shapes.begin(), hole.shapes.end(), [&](const std::string& shape) {
+    return std::ranges::any_of(hole.shapes, [&](const std::string& shape) {
       return !shape.empty() && outputs.find(shape) != std::string::npos;
     });
   }

@@ -6,6 +6,7 @@
 
 #include "join/join_state.h"
 #include "join/pytorch_calls.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::measured {
 namespace {
@@ -21,11 +22,8 @@ std::string unnumbered(const std::string& name) {
 // far replaces it; other parts are appended.
 std::string module_of(const std::string& scope) {
   std::string module;
-  std::size_t begin = 0;
-  while (begin <= scope.size()) {
-    const std::size_t end = std::min(scope.find('/', begin), scope.size());
-    const std::string part = unnumbered(scope.substr(begin, end - begin));
-    begin = end + 1;
+  for (const std::string& numbered : base::split(scope, "/")) {
+    const std::string part = unnumbered(numbered);
     if (part.empty()) continue;
     // The part may repeat the module's end: "downsample.0" in "layer1.0.downsample", "block.0.0" in
     // "features.1.block.0".
@@ -48,8 +46,8 @@ using RowsOfModule = std::map<std::string, std::vector<std::size_t>>;
 // often has the timed model inside another one, "model.encoder.layer.0".
 RowsOfModule without_wrapper(RowsOfModule modules, const documents::Measured& measured) {
   const auto matches = [&](const std::string& before) {
-    return std::count_if(measured.kernels.begin(), measured.kernels.end(),
-                         [&](const auto& kernel) { return modules.contains(before + kernel.nvtx); });
+    return std::ranges::count_if(measured.kernels,
+                                 [&](const auto& kernel) { return modules.contains(before + kernel.nvtx); });
   };
   if (matches("") > 0) return modules;
   std::set<std::string> firsts;
@@ -109,17 +107,10 @@ void join_by_scope(JoinState& state) {
   for (std::size_t i = 0; i < state.measured.kernels.size(); ++i) {
     const documents::MeasuredKernel& kernel = state.kernel(i);
     if (kernel.joined || kernel.nvtx.empty()) continue;
-    std::string path = kernel.nvtx;
-    while (true) {
-      const std::size_t slash = path.rfind('/');
-      const std::string innermost = path.substr(slash == std::string::npos ? 0 : slash + 1);
-      if (modules.contains(innermost)) {
-        kernels[{innermost, kernel.op_type}].push_back(i);
-        break;
-      }
-      if (slash == std::string::npos) break;
-      path.resize(slash);
-    }
+    const std::vector<std::string> ranges = base::split(kernel.nvtx, "/");
+    const auto innermost =
+        std::find_if(ranges.rbegin(), ranges.rend(), [&](const std::string& range) { return modules.contains(range); });
+    if (innermost != ranges.rend()) kernels[{*innermost, kernel.op_type}].push_back(i);
   }
   for (const auto& [key, group] : kernels) {
     const std::vector<std::size_t>& in_module = modules[key.first];

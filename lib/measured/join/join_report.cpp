@@ -6,6 +6,7 @@
 
 #include "join/causes.h"
 #include "pagoda/base/cat.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/base/text.h"
 #include "pagoda/measured/join.h"
 
@@ -78,9 +79,10 @@ std::string totals(const documents::Measured& measured) {
       seconds += kernel.seconds.value_or(0);
     }
   for (const auto& [rule, sum] : rules)
-    line("  by " + rule, cat(sum.first, " kernels, ", percent(sum.second, summary.seconds)));
+    line("  by " + rule, cat(base::counted(sum.first, "kernel"), ", ", percent(sum.second, summary.seconds)));
   if (!summary.silent_nodes.empty())
-    line("without a kernel", cat(summary.silent_nodes.size(), " nodes that should have run: folded or fused unseen"));
+    line("without a kernel",
+         cat(base::counted(summary.silent_nodes.size(), "node"), " that should have run: folded or fused unseen"));
   return text;
 }
 

@@ -12,18 +12,14 @@
 
 namespace pagoda::measured {
 
-using documents::Amount;
-using documents::EstimateNode;
-using documents::plus;
-using documents::real;
+using documents::Amount, documents::EstimateNode, documents::plus, documents::real;
 
 bool computes_in_halves(const std::vector<std::size_t>& nodes, const EstimateDocument& estimate) {
   const auto is_half = [](ElementType type) { return type == ElementType::Float16 || type == ElementType::Bfloat16; };
-  return std::any_of(nodes.begin(), nodes.end(), [&](std::size_t node) {
+  return std::ranges::any_of(nodes, [&](std::size_t node) {
     const EstimateNode& row = estimate.nodes[node];
-    return is_half(row.precision) || std::any_of(row.outputs.begin(), row.outputs.end(), [&](const OutputInfo& output) {
-             return is_half(output.type.element);
-           });
+    return is_half(row.precision) ||
+           std::ranges::any_of(row.outputs, [&](const OutputInfo& output) { return is_half(output.type.element); });
   });
 }
 
@@ -155,7 +151,7 @@ Readers readers_of(const EstimateDocument& estimate) {
 std::optional<double> crossing_bytes(const std::vector<std::size_t>& rows, const EstimateDocument& estimate,
                                      const Readers& readers, Count documents::EstimateCounts::*moved) {
   const bool is_written = moved == &documents::EstimateCounts::bytes;
-  const auto is_inside = [&](std::size_t row) { return std::binary_search(rows.begin(), rows.end(), row); };
+  const auto is_inside = [&](std::size_t row) { return std::ranges::binary_search(rows, row); };
   Amount bytes = 0;
   for (const std::size_t at : rows)
     bytes = plus(bytes, estimate.nodes[at].runs_nothing() ? 0 : real(estimate.nodes[at].counts.*moved));
@@ -165,13 +161,12 @@ std::optional<double> crossing_bytes(const std::vector<std::size_t>& rows, const
       const auto found = readers.find(output.name);
       if (found == readers.end()) continue;
       const std::vector<std::size_t>& by = found->second;
-      const auto inside = std::count_if(by.begin(), by.end(), [&](std::size_t reader) {
-        return is_inside(reader) && !estimate.nodes[reader].runs_nothing();
-      });
+      const auto inside = std::ranges::count_if(
+          by, [&](std::size_t reader) { return is_inside(reader) && !estimate.nodes[reader].runs_nothing(); });
       if (inside == 0) continue;
       const Amount size = documents::stored_bytes(output.type);
       if (!size) return std::nullopt;
-      const bool stays = is_written && std::all_of(by.begin(), by.end(), is_inside) && !row.runs_nothing();
+      const bool stays = is_written && std::ranges::all_of(by, is_inside) && !row.runs_nothing();
       bytes = plus(bytes, -*size * static_cast<double>(inside + (stays ? 1 : 0)));
     }
   }
@@ -207,8 +202,7 @@ std::string node_counts_csv(const documents::Measured& measured, const EstimateD
     documents::NodeCounts counted;
     counted.flops.expected = group.flops;
     counted.bytes.expected = group.bytes;
-    const auto found = std::find_if(counts.begin(), counts.end(),
-                                    [&](const documents::NodeCounts& c) { return c.nodes == group.rows; });
+    const auto found = std::ranges::find(counts, group.rows, &documents::NodeCounts::nodes);
     if (found != counts.end()) counted = *found;
     const auto name = [&](std::size_t node) -> std::string {
       const EstimateNode& row = estimate.nodes[node];

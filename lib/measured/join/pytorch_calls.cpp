@@ -54,8 +54,7 @@ constexpr PytorchCall kCalls[] = {
     {"aten::where",                {"Where"}},
 };
 // clang-format on
-static_assert(std::is_sorted(std::begin(kCalls), std::end(kCalls),
-                             [](const PytorchCall& a, const PytorchCall& b) { return a.aten < b.aten; }));
+static_assert(std::ranges::is_sorted(kCalls, {}, &PytorchCall::aten));
 
 }  // namespace
 
@@ -63,10 +62,9 @@ std::span<const PytorchCall> pytorch_calls() { return kCalls; }
 
 bool may_be(std::string_view op, std::string_view op_type) {
   if (op == op_type) return true;
-  const auto* call = std::lower_bound(std::begin(kCalls), std::end(kCalls), op,
-                                      [](const PytorchCall& a, std::string_view name) { return a.aten < name; });
+  const auto* call = std::ranges::lower_bound(kCalls, op, {}, &PytorchCall::aten);
   return call != std::end(kCalls) && call->aten == op && !op_type.empty() &&
-         std::find(call->onnx.begin(), call->onnx.end(), op_type) != call->onnx.end();
+         std::ranges::find(call->onnx, op_type) != call->onnx.end();
 }
 
 }  // namespace pagoda::measured

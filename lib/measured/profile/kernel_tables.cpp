@@ -1,6 +1,7 @@
 // Tables of a measurement alone: a report of its kernels with totals and launch counts, the same as CSV, and the
 // summary that a run prints: where the time went, the rates reached, and the closest peak.
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -77,8 +78,7 @@ std::vector<Row> rows_of(const documents::Measured& measured, Row& total) {
   std::vector<Row> rows;
   rows.reserve(by_name.size());
   for (auto& [name, row] : by_name) rows.push_back(std::move(row));
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const Row& a, const Row& b) { return a.seconds.value > b.seconds.value; });
+  std::ranges::stable_sort(rows, std::greater(), [](const Row& row) { return row.seconds.value; });
   return rows;
 }
 
@@ -191,8 +191,7 @@ struct Line {
   // The peak that alone would have taken the largest part of the time: "62 % dram".
   std::string closest() const {
     if (at_peak.empty() || with_peak != rows || !seconds || !(*seconds > 0)) return "-";
-    const auto most = std::max_element(at_peak.begin(), at_peak.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most = std::ranges::max_element(at_peak, {}, [](const auto& each) { return each.second; });
     if (!(most->second > 0)) return "-";
     const std::string& of = most->first;
     return cat(base::rounded(100 * most->second / *seconds), " % ", documents::quantity_name(of).of);
@@ -256,8 +255,7 @@ std::string profile_table(const documents::Measured& measured, std::size_t top, 
     if (!other.empty()) line.others.insert(other);
     total.add(kernel, measured.devices);
   }
-  std::stable_sort(lines.begin(), lines.end(),
-                   [](const Line& a, const Line& b) { return a.seconds.value_or(0) > b.seconds.value_or(0); });
+  std::ranges::stable_sort(lines, std::greater(), [](const Line& line) { return line.seconds.value_or(0); });
   const bool by_kernel = by == TableBy::Kernel;
   base::Grid grid;
   for (const char* header : {"launches", "time", "%", is_replayed(measured) ? "DRAM, replayed" : "DRAM", "operations",

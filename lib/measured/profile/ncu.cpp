@@ -15,7 +15,7 @@ constexpr std::string_view kModel = "{model}", kBatch = "{batch}";
 
 // Metric names consist of letters, digits, '_' and '.'; ncu would interpret a comma or "regex:".
 void require_metric(const std::string& name) {
-  const bool is_plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+  const bool is_plain = !name.empty() && std::ranges::all_of(name, [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '.';
   });
   if (!is_plain)
@@ -23,8 +23,7 @@ void require_metric(const std::string& name) {
 }
 
 bool holds(const std::vector<std::string>& command, std::string_view place) {
-  return std::any_of(command.begin(), command.end(),
-                     [&](const std::string& word) { return word.find(place) != std::string::npos; });
+  return std::ranges::any_of(command, [&](const std::string& word) { return word.find(place) != std::string::npos; });
 }
 
 std::string replaced(std::string text, std::string_view place, const std::string& value) {
@@ -58,7 +57,7 @@ std::vector<std::string> ncu_metrics(std::string_view chip) {
   for (const documents::MetricGroup& group :
        documents::plan_metrics(documents::chip_metrics(chip), documents::MetricMode::Exact).groups)
     for (const std::string& metric : group.metrics)
-      if (std::find(names.begin(), names.end(), metric) == names.end()) names.push_back(metric);
+      if (std::ranges::find(names, metric) == names.end()) names.push_back(metric);
   return names;
 }
 

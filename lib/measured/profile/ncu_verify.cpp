@@ -8,6 +8,7 @@
 
 #include "import/runs.h"
 #include "pagoda/base/cat.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/metrics.h"
 #include "pagoda/measured/ncu.h"
@@ -27,8 +28,7 @@ std::string plain_name(std::string name) {
   replace_all(name, "(bool)0", "false");
   for (const char* cast : {"(int)", "(unsigned int)", "(long)", "(unsigned long)", "(short)", "(char)"})
     replace_all(name, cast, "");
-  name.erase(std::remove_if(name.begin(), name.end(), [](unsigned char c) { return std::isspace(c) != 0; }),
-             name.end());
+  std::erase_if(name, [](unsigned char c) { return std::isspace(c) != 0; });
   if (name.starts_with("void")) name.erase(0, 4);
   return name;
 }
@@ -178,7 +178,7 @@ std::string verification_report(const CountComparison& verification) {
     if (!kernel.launches_agree()) {
       text += cat(name, ": launches differ: ours ", launches(kernel.our_launches), ", ncu ",
                   launches(kernel.their_launches), "\n");
-    } else if (std::none_of(kernel.counts.begin(), kernel.counts.end(), differs)) {
+    } else if (std::ranges::none_of(kernel.counts, differs)) {
       ++same;
     } else {
       text += cat(name, ", ", *kernel.our_launches, " launches\n");
@@ -186,7 +186,7 @@ std::string verification_report(const CountComparison& verification) {
         if (differs(count)) count_line("", count);
     }
   }
-  text += cat(same, " of ", verification.kernels.size(), " kernels agree\n");
+  text += cat(same, " of ", base::counted(verification.kernels.size(), "kernel agrees", "kernels agree"), "\n");
   for (const ComparedCount& total : verification.totals) count_line("sum of ", total);
   const auto& tolerance = verification.bytes_tolerance;
   return cat(text, verification.passed() ? "ncu confirms the counts" : "ncu does not confirm the counts",

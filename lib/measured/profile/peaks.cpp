@@ -1,6 +1,5 @@
 // Evaluates what the devices of a record report: clocks while kernels ran, peaks, and the share of a peak that a kernel
 // reached.
-#include <algorithm>
 #include <cmath>
 
 #include "pagoda/base/cat.h"

@@ -68,7 +68,7 @@ class Reader {
     return *value;
   }
   static void add_once(std::vector<std::string>& all, const std::string& text) {
-    if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(text);
+    if (std::ranges::find(all, text) == all.end()) all.push_back(text);
   }
   void launch(const std::vector<std::string>& words) {
     RecordedLaunch launch{.context = words[1],

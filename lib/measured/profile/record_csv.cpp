@@ -1,7 +1,6 @@
 // Writes a record as a table of Nsight Compute: one column per metric, a row of units below the header, one row per
 // launch.
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "pagoda/base/text.h"
@@ -29,7 +28,7 @@ std::vector<std::string> recorded_metrics(const std::vector<RecordedRun>& runs) 
     for (const ProcessRecord& process : run)
       for (const auto& group : process.metrics)
         for (const std::string& metric : group)
-          if (std::find(metrics.begin(), metrics.end(), metric) == metrics.end()) metrics.push_back(metric);
+          if (std::ranges::find(metrics, metric) == metrics.end()) metrics.push_back(metric);
   return metrics;
 }
 
@@ -79,7 +78,7 @@ std::string record_csv(const std::vector<RecordedRun>& runs) {
           std::string cell = "n/a";
           if (!launch.values.empty()) {
             const auto& names = process.metrics[launch.metrics];
-            const auto found = std::find(names.begin(), names.end(), metric);
+            const auto found = std::ranges::find(names, metric);
             if (found != names.end())
               cell = base::shortest(launch.values[static_cast<std::size_t>(found - names.begin())]);
           }

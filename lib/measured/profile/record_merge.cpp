@@ -6,6 +6,7 @@
 #include "import/ncu_metrics.h"
 #include "import/runs.h"
 #include "pagoda/base/cat.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/base/text.h"
 #include "pagoda/measured/record.h"
 
@@ -45,9 +46,8 @@ std::vector<Turn> turns_of(const std::vector<RecordedRun>& runs, const documents
   std::vector<Turn> turns;
   for (const RecordedRun& run : runs) {
     std::map<std::int64_t, std::size_t> index;  // by iteration
-    const bool has_iterations = std::any_of(run.begin(), run.end(), [](const ProcessRecord& process) {
-      return std::any_of(process.launches.begin(), process.launches.end(),
-                         [](const RecordedLaunch& launch) { return launch.iteration >= 0; });
+    const bool has_iterations = std::ranges::any_of(run, [](const ProcessRecord& process) {
+      return std::ranges::any_of(process.launches, [](const RecordedLaunch& launch) { return launch.iteration >= 0; });
     });
     for (const ProcessRecord& process : run)
       for (const RecordedLaunch& launch : process.launches) {
@@ -88,7 +88,7 @@ void add_run(const std::vector<const Turn*>& turns, std::size_t run, import::Ker
              std::set<std::string>& differing) {
   for (const std::string& key : turns.front()->order) {
     const std::vector<Counted>& first = turns.front()->launches.at(key);
-    const bool is_same = std::all_of(turns.begin(), turns.end(), [&](const Turn* turn) {
+    const bool is_same = std::ranges::all_of(turns, [&](const Turn* turn) {
       const auto found = turn->launches.find(key);
       return found != turn->launches.end() && found->second.size() == first.size();
     });
@@ -190,7 +190,8 @@ documents::Measured measured_of(const std::vector<RecordedRun>& runs, const docu
   for (std::size_t run = 0; run < whole.size(); ++run) add_run(whole[run], run, rows, differing);
   std::move(rows).finish(measured);
   if (!differing.empty())
-    measured.notes.push_back(cat(differing.size(), " kernels were not launched alike in the ", groups,
+    measured.notes.push_back(cat(base::counted(differing.size(), "kernel was", "kernels were"),
+                                 " not launched alike in the ", groups,
                                  " runs that count different metrics; their numbers are not merged and unknown"));
   measured.missing = options.missing;
   if (chip != nullptr) add_uncounted(runs, *chip, measured.missing);

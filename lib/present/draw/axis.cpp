@@ -25,6 +25,8 @@ double LogAxis::operator()(double value) const {
 
 std::string Tick::label() const {
   std::string text = decade(exponent);
+  if (step == 1) return text;
+  if (text.starts_with("10⁻")) return std::string(1, static_cast<char>('0' + step)) + "·" + text;
   text[text.find('1')] = static_cast<char>('0' + step);
   return text;
 }

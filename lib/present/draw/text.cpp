@@ -153,12 +153,18 @@ std::string plain(double value) {
 
 std::string decade(int exponent) {
   if (exponent < 0 && exponent >= -4) return "0." + std::string(static_cast<std::size_t>(-exponent - 1), '0') + "1";
-  return base::si_text(std::pow(10, exponent), "");
+  if (exponent >= 0) return base::si_text(std::pow(10, exponent), "");
+  // "10 µ" would be read as a prefix of the axis' unit.
+  constexpr std::array<std::string_view, 10> kSuperscripts = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+  std::string text = "10⁻";
+  for (const char digit : std::to_string(-exponent)) text += kSuperscripts[static_cast<std::size_t>(digit - '0')];
+  return text;
 }
 
 std::string percent_text(double fraction) {
   const double percent = 100 * fraction;
   if (percent == 0) return "0%";
+  if (percent > 0 && percent < 0.01) return "<0.01%";
   return number(percent, percent >= 99.95 ? 4 : percent >= 9.995 ? 3 : 2) + "%";
 }
 

@@ -27,7 +27,7 @@ std::string xml(std::string_view text);
 
 // A ratio with three digits and no prefix below 10,000: "0.0833", "332".
 std::string plain(double value);
-// The axis label of a power of ten: "100 T", "0.01".
+// The axis label of a power of ten: "100 T", "0.01", "10⁻⁵".
 std::string decade(int exponent);
 std::string percent_text(double fraction);  // "12.3%", "0.04%"
 std::string count_text(std::size_t count, std::string_view singular, std::string_view plural);

@@ -1,8 +1,10 @@
 // The chart's JSON and values derived from it, with the same definitions as in the C++ code that wrote it.
-const chart = JSON.parse(document.getElementById("chart-data").textContent);
+// Pages without pairs or formulas leave these out, and the scripts that use them.
+const data_of = (id) => JSON.parse(by_id(id)?.textContent ?? "null");
+const chart = data_of("chart-data"), pairing = data_of("pairs-data"), what = data_of("what-if-data");
 const strings = chart.strings;
-const kAbsence = ["", "no work on the device", "no FLOPs: in the column at the left edge", "work not known", "no bound for its type", "no kernel measured",
-  "measured as 0 s", "joined no operator"];
+const kAbsence = ["", "cost nothing: constants, views, shapes", "no FLOPs: in the column at the left edge", "work not known", "no bound for its type", "no kernel measured",
+  "measured as 0 s", "joined no operator", "inside the kernels of other rows"];
 const kLimit = ["none", "compute", "memory", "neither", "unknown", "latency"], kLetters = "-CMNUL";
 const kNoLimits = () => kLimit.map(() => 0);
 const kPalette = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#999999"];
@@ -21,17 +23,20 @@ function total(list, get) {
   }
   return list.length ? sum : null;
 }
+// Of an item of several nodes: [item, rule, name, type, name, type, …].
+const member_names = (member) => member.slice(2).filter((_, k) => k % 2 === 0);
+const member_types = (member) => member.slice(3).filter((_, k) => k % 2 === 0).map((type) => strings[type]);
 const ratio = (a, b) => (a > 0 && b > 0 ? a / b : null);
 
-// The common pattern of names that differ only in numbers, as report::common_name(): "layers.*/conv/Conv".
-function common_name(names) {
+// The common pattern of names that differ only in numbers, as report::common_name(): "layers.*/conv/Conv"; else `otherwise`.
+function common_name(names, otherwise = names[0]) {
   const parts = names[0].split(/(\d+)/), differs = parts.map(() => false);
   for (const name of names.slice(1)) {
     const others = name.split(/(\d+)/);
-    if (others.length !== parts.length) return names[0];
+    if (others.length !== parts.length) return otherwise;
     others.forEach((part, i) => (differs[i] ||= part !== parts[i]));
   }
-  return differs.some((is, i) => is && i % 2 === 0) ? names[0] : parts.map((part, i) => (differs[i] ? "*" : part)).join("");
+  return differs.some((is, i) => is && i % 2 === 0) ? otherwise : parts.map((part, i) => (differs[i] ? "*" : part)).join("");
 }
 
 // What the search looks through: the path of an item, as the Structure tab forms it, without leading slashes.
@@ -61,15 +66,16 @@ function make_series(series, index) {
   for (const row of [...by_dot.values(), ...undrawn.values()]) {
     const list = row.list;
     list.sort((a, b) => (seconds(b) ?? 0) - (seconds(a) ?? 0));
-    row.series = index;
     for (const i of list) row_of[i] = row;
     row.first = list[0];
     row.is_aggregate = aggregates.has(row.dot);
     row.type = strings[items.type[row.first]];
-    row.types = row.is_aggregate ? row.type : null;
-    row.name = row.dot === null || row.is_aggregate ? items.name[row.first] : common_name(list.map((i) => items.name[i]));
-    row.shape = strings[items.shape[row.first]];
-    row.dtype = strings[items.dtype[row.first]];
+    // A member's name, shape or type stands for the others only if all have it.
+    const names = list.map((i) => items.name[i]), alike = (texts) => (list.every((i) => texts[i] === texts[row.first]) ? strings[texts[row.first]] : "");
+    row.name = row.is_aggregate ? `${row.type}, ${list.length.toLocaleString("en")} others` : row.dot === null ? common_name(names, `${row.type}, ${list.length.toLocaleString("en")} without a dot`) : common_name(names);
+    row.shape = alike(items.shape);
+    row.dtype = alike(items.dtype);
+    row.at_least = !!items.at_least && list.some((i) => items.at_least[i]);
     row.absence = items.absence[row.first];
     row.limit = items.limit[row.first];
     row.seconds = list.reduce((sum, i) => sum + (seconds(i) ?? 0), 0);
@@ -89,8 +95,8 @@ function make_series(series, index) {
     row.high = total(list, (i) => column(items, "min_seconds", i));
     row.joules = total(list, (i) => column(items, "joules", i));
     row.roof = items.roof[row.first];
-    row.color = Math.max(0, series.colors.indexOf(items.type[row.first]));
-    if (!series.colors.includes(items.type[row.first])) row.color = 6;
+    const color = series.colors.indexOf(items.type[row.first]);
+    row.color = color < 0 ? 6 : color;
     row.roof_share = row.measured > 0 && row.bound !== null ? row.bound / row.measured : null;
     row.recoverable = row.roof_share === null ? null : Math.max(0, row.measured - row.bound);  // time above the bound
     row.text = list.map((i) => searched(items.name[i], strings[items.scope[i]])).join(" ").toLowerCase() + " " + row.type.toLowerCase();
@@ -99,9 +105,9 @@ function make_series(series, index) {
   // A pattern of several rows tells none of them from the others.
   const named = new Map();
   for (const row of rows) named.set(row.name, (named.get(row.name) ?? 0) + 1);
-  for (const row of rows) if (named.get(row.name) > 1) row.name = items.name[Math.min(...row.list)];
+  for (const row of rows) if (named.get(row.name) > 1 && row.dot !== null && !row.is_aggregate) row.name = items.name[Math.min(...row.list)];
   for (const member of items.members)
-    if (row_of[member[0]]) row_of[member[0]].text += " " + member.slice(2).filter((_, k) => k % 2 === 0).join(" ").toLowerCase();
+    if (row_of[member[0]]) row_of[member[0]].text += " " + member_names(member).join(" ").toLowerCase();
   const with_parts = new Set([...items.members, ...items.kernels].map((entry) => entry[0]));
   return { ...series, index, rows, row_of, with_parts, work_of: work, traffic_of: traffic, bound_of: bound, seconds_of: seconds };
 }
@@ -135,24 +141,16 @@ const percent = (value) => (value === null ? "–" : value === 0 ? "0%" : value 
   : String(Number((100 * value).toPrecision(100 * value >= 99.95 ? 4 : 100 * value >= 9.995 ? 3 : 2))) + "%");
 function decade(exponent) {
   if (exponent < 0 && exponent >= -4) return "0." + "0".repeat(-exponent - 1) + "1";
+  // "10 µ" would be read as a prefix of the axis' unit.
+  if (exponent < 0) return "10⁻" + [...String(-exponent)].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("");
   const step = Math.floor(exponent / 3);
   return ("1" + "0".repeat(exponent - 3 * step) + " " + (kPrefixes[step + 8] ?? "")).trim();
 }
 // A tick at 1, 2 or 5 times a power of ten.
-const tick_text = (step, exponent) => (step === 1 ? decade(exponent) : si(step * 10 ** exponent).replace(/^(\d+) m$/, (_, n) => n / 1000));
+const tick_text = (step, exponent) => (step === 1 ? decade(exponent) : exponent < -4 ? `${step}·${decade(exponent)}` : si(step * 10 ** exponent).replace(/^(\d+) m$/, (_, n) => n / 1000));
 // Three digits with trailing zeros, as in the tables of the command line.
 function digits3(value) {
   let decimals = 3;
   for (let place = 1; decimals > 0 && Math.abs(value) >= place - 10 ** -decimals / 2; place *= 10) --decimals;
   return Math.abs(value) >= 1e6 ? value.toExponential(2) : value.toFixed(decimals);
 }
-function scaled(value, unit, least, most) {
-  let power = least, shown = value / 1000 ** least;
-  for (; Math.abs(shown) >= 999.5 && power < most; ++power) shown /= 1000;
-  return ((value === 0 ? "0" : digits3(shown)) + " " + (value === 0 ? "" : kPrefixes[power + 8]) + unit).trim();
-}
-const exact_seconds = (value) => scaled(value, "s", value > 0 && value < 0.5e-12 ? -8 : -3, 0);
-const exact_intensity = (value) => (value >= 999.5 && value < 1e6 ? Math.round(value).toLocaleString("en") : digits3(value));
-const exact_rate = (value, unit) => scaled(value, unit, 0, 6);
-const exact_count = (value, unit = "") => (value < 1000 ? (Math.round(value) + " " + unit).trim() : scaled(value, unit, 0, 8));
-const exact_share = (part) => (part > 0 && part < 0.0005 ? "<0.1" : digits3(100 * part));

@@ -5,8 +5,8 @@ function fused_kernels() {
   if (!what) {
     return items.members.filter((member) => (items.saved_bytes?.[member[0]] ?? null) !== null).map((member) => {
       const i = member[0], after = s.bound_of(i), saved = items.saved_bytes[i];
-      return { main: i, key: [items.type[i], items.flops[i], items.bytes[i], saved].join(), items: [i], names: member.slice(2).filter((_, k) => k % 2 === 0),
-        types: member.slice(3).filter((_, k) => k % 2 === 0).map((type) => strings[type]), before: null, after, bytes: items.bytes[i], saved_bytes: saved };
+      return { main: i, key: [items.type[i], items.flops[i], items.bytes[i], saved].join(), items: [i], names: member_names(member),
+        types: member_types(member), before: null, after, bytes: items.bytes[i], saved_bytes: saved };
     });
   }
   const { of, rows, fused } = answered, parts = (list, get) => list.reduce((sum, bound) => sum + (bound ? get(bound) : 0), 0);
@@ -15,8 +15,7 @@ function fused_kernels() {
   if (what.fused)
     return items.members.map((member) => {
       const i = member[0], id = of.classes[what.class_of[i]], after = fused.bounds[id];
-      return after && kernel(id, [i], what.rows_of[i].map((row) => rows.bounds[of.row_classes[row]]), after,
-        member.slice(2).filter((_, k) => k % 2 === 0), member.slice(3).filter((_, k) => k % 2 === 0).map((type) => strings[type]));
+      return after && kernel(id, [i], what.rows_of[i].map((row) => rows.bounds[of.row_classes[row]]), after, member_names(member), member_types(member));
     }).filter(Boolean);
   const groups = new Map();
   what.group_of.forEach((id, i) => { if (id >= 0) (groups.get(id) ?? groups.set(id, []).get(id)).push(i); });

@@ -1,15 +1,17 @@
 // Shared by the pages of charts and of reports: elements, tabs, tables that sort by their headers, downloads.
 const kSvg = "http://www.w3.org/2000/svg";
 const by_id = (id) => document.getElementById(id);
+const give = (node, attributes) => {
+  for (const key in attributes) node?.setAttribute(key, attributes[key]);
+  return node;
+};
 const element = (tag, attributes, parent) => {
-  const node = document.createElementNS(kSvg, tag);
-  for (const key in attributes) node.setAttribute(key, attributes[key]);
+  const node = give(document.createElementNS(kSvg, tag), attributes);
   if (parent) parent.append(node);
   return node;
 };
 const made = (tag, attributes, ...children) => {
-  const node = document.createElement(tag);
-  for (const key in attributes) node.setAttribute(key, attributes[key]);
+  const node = give(document.createElement(tag), attributes);
   node.append(...children);
   return node;
 };

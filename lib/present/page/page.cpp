@@ -25,7 +25,7 @@ std::string_view file_text(std::string_view name) {
   return std::ranges::find(files, name, &base::EmbeddedFile::name)->text;
 }
 
-std::string scripts(std::initializer_list<std::string_view> names) { return base::joined(names, "", file_text); }
+std::string scripts(const std::vector<std::string_view>& names) { return base::joined(names, "", file_text); }
 
 // JSON inside a script element: "<" could end the element or open a comment, so it is written as an escape. Blanks
 // between tokens are left out.
@@ -76,20 +76,21 @@ std::string columns_json() {
   return std::move(json.end_array()).text();
 }
 
-std::string part(const char* id, const std::string& text) {
-  return cat("<span id=\"verdict-", id, "\">", xml(text), "</span>");
-}
-
 std::string ladder_html(const std::vector<Rung>& ladder) {
-  if (ladder.empty()) return "";
   std::string html = "<ol id=\"ladder\" aria-label=\"Times on one scale\">";
-  const double longest = std::ranges::max(ladder, {}, &Rung::seconds).seconds;
+  double longest = 0;
+  for (const Rung& rung : ladder) longest = std::max(longest, rung.high.value_or(rung.seconds));
+  const auto interval = [&](const Rung& rung) {
+    return rung.low && rung.high
+               ? cat("<path d=\"M", px(100 * *rung.low / longest), " 5H", px(100 * *rung.high / longest), "\"/>")
+               : std::string();
+  };
   for (const Rung& rung : ladder)
     html += cat("<li data-rung=\"", xml(rung.name), "\" data-seconds=\"", base::shortest(rung.seconds), "\"><span>",
                 xml(rung.name),
                 "</span><svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"",
-                px(100 * rung.seconds / longest), "\" height=\"10\"/></svg><b>", base::si_seconds(rung.seconds),
-                "</b></li>");
+                px(100 * rung.seconds / longest), "\" height=\"10\"/>", interval(rung), "</svg><b>",
+                report::time_text(rung), "</b></li>");
   return html + "</ol>";
 }
 
@@ -98,13 +99,17 @@ std::string verdict_html(const Chart& chart) {
   const std::optional<Verdict> verdict = verdict_of(chart);
   if (!verdict)
     return cat("<header class=\"verdict\"><h1 id=\"verdict\">", xml(chart.title), "</h1>\n",
-               ladder_html(ladder_of(chart)), "</header>\n");
-  std::string actions;
-  for (const std::string& action : verdict->actions) actions += cat("<li>", xml(action), "</li>");
+               ladder_of(chart).empty() ? "" : ladder_html(ladder_of(chart)), "</header>\n");
+  const auto part = [](std::string_view id, std::string_view text, bool is_bad = false) {
+    return cat("<span id=\"verdict-", id, is_bad ? "\" class=\"bad\">" : "\">", xml(text), "</span>");
+  };
+  std::string actions, said;
+  for (const report::Action& action : verdict->actions) actions += cat("<li>", xml(action.sentence()), "</li>");
+  for (const auto& [name, separator, text] : verdict->parts())
+    said += cat(separator, part(name, *text, verdict->is_blocked && said.empty()));
   return cat("<header class=\"verdict\"><div><h1 id=\"verdict\">", part("model", verdict->model), " on ",
-             part("device", verdict->device), ": ", part("time", verdict->time), ", ", part("bound", verdict->bound),
-             verdict->fit.empty() ? "" : "; ", part("fit", verdict->fit), "</h1>\n<ol id=\"actions\">", actions,
-             "</ol></div>\n", ladder_html(verdict->ladder), "</header>\n");
+             part("device", verdict->device), ": <span id=\"verdict-text\">", said, "</span></h1>\n<ol id=\"actions\">",
+             actions, "</ol></div>\n", ladder_html(verdict->ladder), "</header>\n");
 }
 
 std::string quoted(const std::string& word) {
@@ -138,8 +143,7 @@ std::string command_of(const ChartEstimate& estimate, const Chart& chart) {
                                         {"--expert-parallel", devices.expert}})
       if (count > 1) add(option, std::to_string(count));
   }
-  if (document.traffic && document.traffic->model != TrafficModel::Unfused)
-    add("--traffic", to_string(document.traffic->model));
+  if (!document.training && document.roofline) add("--traffic", to_string(document.roofline->traffic));
   add("-o", "page.html");
   return base::joined(words, " ", quoted);
 }
@@ -175,13 +179,10 @@ std::string energy_figure(const Chart& chart) {
 // A table whose first column names the rows. A grid without headers gets no table head.
 std::string table_html(const base::Grid& grid, const char* label) {
   const auto cell = [](const char* element, const base::Column& column, const std::string& text, const char* scope) {
-    return std::string("<") + element + scope + (column.is_number ? " class=\"number\">" : ">") + xml(text) + "</" +
-           element + ">";
+    return cat("<", element, scope, column.is_number ? " class=\"number\">" : ">", xml(text), "</", element, ">");
   };
   std::string html = "<table aria-label=\"" + xml(label) + "\">";
-  bool has_headers = false;
-  for (const base::Column& column : grid.columns) has_headers = has_headers || !column.header.empty();
-  if (has_headers) {
+  if (std::ranges::any_of(grid.columns, [](const base::Column& column) { return !column.header.empty(); })) {
     html += "<thead><tr>";
     for (const base::Column& column : grid.columns) html += cell("th", column, column.header, " scope=\"col\"");
     html += "</tr></thead>";
@@ -212,6 +213,10 @@ std::string answer_html(const documents::EstimateDocument& estimate) {
 
 std::string tabs_html(const Chart& chart, std::string_view first) {
   const std::vector<View> views = draw_views(chart);
+  // A sweep is what was asked for.
+  if (first.empty() &&
+      std::ranges::any_of(views, [](const View& view) { return std::string_view(view.kind) == "sweep"; }))
+    first = "sweep";
   std::string bar, panels;
   for (const Panel& panel : kPanels) {
     bar +=
@@ -243,11 +248,6 @@ std::string page_file(std::string_view name, const std::map<std::string_view, st
     rest.remove_prefix(end + 2);
   }
   return text.append(rest);
-}
-
-std::string page_script() {
-  return scripts({"kit.js", "data.js", "state.js", "roofline.js", "table.js", "hover.js", "structure.js", "timeline.js",
-                  "types.js", "fusion.js", "energy.js", "compare.js", "tabs.js", "what_if.js", "main.js"});
 }
 
 std::string report_page_script() { return scripts({"kit.js", "report.js"}); }
@@ -287,7 +287,13 @@ std::string chart_html(const Chart& chart, std::string_view first) {
                                {"facts", facts},
                                {"chart", in_script(chart_json(chart))},
                                {"more_data", more_data}});
-  return page_of(chart.title, body, page_script());
+  std::vector<std::string_view> names = {"kit.js",   "data.js",   "state.js",     "roofline.js",
+                                         "table.js", "hover.js",  "structure.js", "timeline.js",
+                                         "types.js", "fusion.js", "energy.js",    "tabs.js"};
+  if (!pairs.empty()) names.emplace_back("compare.js");
+  if (!what_if.empty()) names.emplace_back("what_if.js");
+  names.emplace_back("main.js");
+  return page_of(chart.title, body, scripts(names));
 }
 
 }  // namespace pagoda::present::plot

@@ -8,8 +8,7 @@
 
 namespace pagoda::present::plot {
 
-std::string page_script();         // of charts
-std::string report_page_script();  // of results
+std::string report_page_script();  // the script of pages of results
 // A file with its holes, as in {{title}}, filled.
 std::string page_file(std::string_view name, const std::map<std::string_view, std::string>& values = {});
 

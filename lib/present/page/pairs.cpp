@@ -1,7 +1,6 @@
 #include "page/parts.h"
 
 #include <algorithm>
-#include <array>
 
 #include "pagoda/base/json_writer.h"
 #include "pagoda/estimate/compare.h"
@@ -59,47 +58,59 @@ constexpr Total kTotals[] = {
 // clang-format on
 
 struct ItemPair {
-  std::ptrdiff_t before = -1, after = -1;  // indices in Series::items; -1: only in the other series
+  std::vector<std::size_t> before, after;  // indices in Series::items; empty: only in the other series
 };
 
-// Pairs of two series with estimates: matched by kernels if both are fused, then by nodes (estimate/compare.h), then
-// items that only one series has. Unmatched items without work are left out.
-std::vector<ItemPair> pairs_of(const Chart& chart, const Series& before, const Series& after) {
+// Pairs of two series with estimates: one for each block (estimate/compare.h), then items that are in no block, such as
+// kernels that joined no node. Items without work are left out.
+std::vector<ItemPair> pairs_of(const Chart& chart, const Series& before, const Series& after,
+                               const estimate::Comparison& comparison) {
   const EstimateDocument &a = file_of(chart, before).document(), &b = file_of(chart, after).document();
   const auto items_a = items_of_nodes(before, a.nodes.size()), items_b = items_of_nodes(after, b.nodes.size());
-  const estimate::Comparison comparison = estimate::compare(a, b);
-  std::vector<bool> is_taken_a(before.items.size(), false), is_taken_b(after.items.size(), false);
+  const auto items = [&](const Series& series, const std::vector<std::vector<std::size_t>>& of_node,
+                         const std::vector<std::int32_t>& nodes) {
+    std::vector<std::size_t> list;
+    for (const std::int32_t row : nodes) {
+      const ChartEstimate& file = file_of(chart, series);
+      const auto position = file.position(file.document().nodes[static_cast<std::size_t>(row)].index);
+      if (!position) continue;
+      for (const std::size_t item : of_node[*position])
+        if (series.items[item].absence != Absence::NoWork && std::ranges::find(list, item) == list.end())
+          list.push_back(item);
+    }
+    return list;
+  };
   std::vector<ItemPair> pairs;
-  const auto add = [&](const std::vector<std::size_t>& of_a, const std::vector<std::size_t>& of_b) {
-    for (std::size_t k = 0; k < std::min(of_a.size(), of_b.size()); ++k) {
-      if (is_taken_a[of_a[k]] || is_taken_b[of_b[k]]) continue;
-      is_taken_a[of_a[k]] = is_taken_b[of_b[k]] = true;
-      pairs.push_back({static_cast<std::ptrdiff_t>(of_a[k]), static_cast<std::ptrdiff_t>(of_b[k])});
+  for (const estimate::Block& block : comparison.blocks) {
+    ItemPair pair{items(before, items_a, block.before), items(after, items_b, block.after)};
+    if (!pair.before.empty() || !pair.after.empty()) pairs.push_back(std::move(pair));
+  }
+  const auto add_rest = [&](const Series& series, std::vector<std::size_t> ItemPair::*side) {
+    std::vector<bool> is_taken(series.items.size(), false);
+    for (const ItemPair& pair : pairs)
+      for (const std::size_t item : pair.*side) is_taken[item] = true;
+    for (std::size_t item = 0; item < is_taken.size(); ++item) {
+      if (is_taken[item] || series.items[item].absence == Absence::NoWork) continue;
+      pairs.emplace_back();
+      (pairs.back().*side).push_back(item);
     }
   };
-  const auto add_all = [&](const std::vector<estimate::RowPair>& rows, const auto& position) {
-    for (const estimate::RowPair& row : rows)
-      if (row.before >= 0 && row.after >= 0)
-        add(items_a[position(file_of(chart, before), static_cast<std::size_t>(row.before))],
-            items_b[position(file_of(chart, after), static_cast<std::size_t>(row.after))]);
-  };
-  add_all(comparison.groups, [](const ChartEstimate& estimate, std::size_t group) {
-    return estimate.heaviest(estimate.positions(estimate.document().traffic->groups[group].nodes));
-  });
-  add_all(comparison.nodes, [](const ChartEstimate& estimate, std::size_t row) {
-    return *estimate.position(estimate.document().nodes[row].index);
-  });
-  const auto add_rest = [&](const Series& series, const std::vector<bool>& is_taken, std::ptrdiff_t ItemPair::*side) {
-    for (std::size_t i = 0; i < series.items.size(); ++i) {
-      if (is_taken[i] || series.items[i].absence == Absence::NoWork) continue;
-      ItemPair pair;
-      pair.*side = static_cast<std::ptrdiff_t>(i);
-      pairs.push_back(pair);
-    }
-  };
-  add_rest(after, is_taken_b, &ItemPair::after);
-  add_rest(before, is_taken_a, &ItemPair::before);
+  add_rest(before, &ItemPair::before);
+  add_rest(after, &ItemPair::after);
   return pairs;
+}
+
+// The items or tokens of a run of each series, if they differ; empty if they are equal, of different kinds or unknown.
+std::vector<double> units_of(const Chart& chart) {
+  std::vector<double> units;
+  const bool are_tokens = file_of(chart, chart.series.front()).document().phase.has_value();
+  for (const Series& series : chart.series) {
+    const EstimateDocument& document = file_of(chart, series).document();
+    const double items = document.roofline ? real(document.roofline->items).value_or(0) : 0;
+    if (items <= 0 || document.phase.has_value() != are_tokens) return {};
+    units.push_back(items);
+  }
+  return std::ranges::count(units, units.front()) == std::ssize(units) ? std::vector<double>() : units;
 }
 
 }  // namespace
@@ -116,14 +127,27 @@ std::string pairs_json(const Chart& chart) {
     for (const Series& series : chart.series) json.value(total.value(chart, series));
     json.end_array().end_object();
   }
+  // Pairs of each other series with the first; null: unrelated models, of which only totals are compared.
   json.end_array().key("pairs").begin_array();
   for (std::size_t k = 1; k < chart.series.size(); ++k) {
+    const Series &before = chart.series.front(), &after = chart.series[k];
+    const estimate::Comparison comparison =
+        estimate::compare(file_of(chart, before).document(), file_of(chart, after).document());
+    if (!comparison.is_related) {
+      json.null();
+      continue;
+    }
     json.begin_array(JsonLayout::Line);
-    for (const ItemPair& pair : pairs_of(chart, chart.series.front(), chart.series[k]))
-      json.value(std::array{pair.before, pair.after});
+    for (const ItemPair& pair : pairs_of(chart, before, after, comparison))
+      json.begin_array().value(pair.before).value(pair.after).end_array();
     json.end_array();
   }
-  json.end_array().end_object();
+  json.end_array();
+  if (const std::vector<double> units = units_of(chart); !units.empty()) {
+    const bool are_tokens = file_of(chart, chart.series.front()).document().phase.has_value();
+    json.member("unit", are_tokens ? "token" : "item").member("units", units);
+  }
+  json.end_object();
   return std::move(json).text();
 }
 

@@ -19,14 +19,13 @@ function show_rows() {
   for (const [key, list] of marks) for (const mark of list) mark.classList.toggle("faded", state.q !== "" && !found.has(key));
   by_id("status").textContent = `${count} of ${all} rows`;
 }
-function point(key) {
-  for (const [other, list] of marks) for (const mark of list) mark.classList.toggle("pointed", other === key);
-  for (const line of lines.flat()) line.tr.classList.toggle("pointed", !!key && line.key === key);
+function highlight(name, key) {
+  for (const [other, list] of marks) for (const mark of list) mark.classList.toggle(name, other === key);
+  for (const line of lines.flat()) line.tr.classList.toggle(name, !!key && line.key === key);
 }
 function choose_row(key) {
   state.row = state.row === key ? null : key;
-  for (const line of lines.flat()) line.tr.classList.toggle("selected", !!state.row && line.key === state.row);
-  for (const [other, list] of marks) for (const mark of list) mark.classList.toggle("selected", other === state.row);
+  highlight("selected", state.row);
   const line = lines.flat().find((each) => state.row && each.key === state.row);
   if (line && !line.table.closest("[hidden]")) line.tr.scrollIntoView({ block: "nearest" });
   write();
@@ -53,7 +52,7 @@ tables.forEach((table, at) => {
   sort_by_header(table, columns, lines[at], (sorted) => table.tBodies[0].append(...sorted.map((line) => line.tr)));
 });
 const key_at = (event) => event.target.closest?.("[data-k]")?.dataset.k ?? null;
-document.addEventListener("mouseover", (event) => point(key_at(event)));
+document.addEventListener("mouseover", (event) => highlight("pointed", key_at(event)));
 document.addEventListener("click", (event) => { const key = key_at(event); if (key && !event.target.closest("button")) choose_row(key); });
 for (const holder of document.querySelectorAll(".scroll"))
   holder.addEventListener("keydown", (event) => {

@@ -1,6 +1,6 @@
 // The roofline itself: the SVG in the page, updated to the current view. Positions are recomputed for each view instead
 // of scaling a group, so that strokes, dots and text keep their size.
-const svg = document.getElementById("roofline");
+const svg = by_id("roofline");
 const frame = svg.querySelector(".frame");
 // The axes in screen pixels; `axis`: where their labels end and the rail, the column of rows without FLOPs, begins.
 const plot = {};
@@ -21,18 +21,16 @@ function lay_out() {
   const width = Math.max(300, Math.round(room.chart)), is_narrow = width < 520;
   const height = Math.round(clamp(is_narrow ? 1.1 * width : Math.min(0.72 * width, room.window - 330), 380, 760));
   const rail = axes !== "bytes" && series().rows.some((row) => row.absence === 2 && row.share > 0);
-  Object.assign(plot, { axis: is_narrow ? 56 : 62, y0: kHistogram + 12, x1: width - 14, y1: height - 44, width, height, has_rail: rail });
+  plot.is_narrow = width < 760;
+  Object.assign(plot, { axis: 62, y0: kHistogram + 12, x1: width - Math.max(14, margin_width()), y1: height - 44, width, height, has_rail: rail });
   plot.x0 = plot.axis + (rail ? kRail : 0);
-  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  svg.setAttribute("width", width);
-  svg.setAttribute("height", height);
-  const place = (node, box) => { for (const key in box) node?.setAttribute(key, box[key]); };
-  place(svg.querySelector(".paper"), { width, height });
-  place(frame, { x: plot.x0, y: plot.y0, width: plot.x1 - plot.x0, height: plot.y1 - plot.y0 });
-  place(svg.querySelector("#plot-area rect"), { x: plot.x0 - 0.5, y: plot.y0 - 0.5, width: plot.x1 - plot.x0 + 1, height: plot.y1 - plot.y0 + 1 });
-  place(document.getElementById("title-x"), { x: (plot.x0 + plot.x1) / 2, y: height - 8 });
+  give(svg, { viewBox: `0 0 ${width} ${height}`, width, height });
+  give(svg.querySelector(".paper"), { width, height });
+  give(frame, { x: plot.x0, y: plot.y0, width: plot.x1 - plot.x0, height: plot.y1 - plot.y0 });
+  give(svg.querySelector("#plot-area rect"), { x: plot.x0 - 0.5, y: plot.y0 - 0.5, width: plot.x1 - plot.x0 + 1, height: plot.y1 - plot.y0 + 1 });
+  give(by_id("title-x"), { x: (plot.x0 + plot.x1) / 2, y: height - 8 });
   const middle = (plot.y0 + plot.y1) / 2;
-  place(document.getElementById("title-y"), { x: 14, y: middle, transform: `rotate(-90 14 ${middle})` });
+  give(by_id("title-y"), { x: 11, y: middle, transform: `rotate(-90 11 ${middle})` });
 }
 
 // Looks up the SVG elements of each row once.
@@ -45,14 +43,8 @@ function take_elements(one) {
   }
   const mark = (row, parent) => element(row.color ? "path" : "circle", { "data-d": row.dot, "data-made": "", fill: kPalette[row.color], stroke: kEdges[row.color] }, parent);
   const take = (selector, name, key = "d") => {
-    for (let node of [...group.querySelector(selector).children]) {
-      // A still picture draws rows without FLOPs as squares on its edge; here they have the shapes of their types.
+    for (const node of [...group.querySelector(selector).children]) {
       const row = by_dot.get(+node.dataset[key]);
-      if (node.tagName === "rect") {
-        node.remove();
-        if (!row) continue;
-        node = mark(row, group.querySelector(selector));
-      }
       if (node.dataset[key] === undefined) continue;
       if (row) row.nodes[name] = node;
       else node.setAttribute("display", "none");  // its row is now part of a kernel
@@ -93,11 +85,10 @@ function draw_ticks() {
   const amount = (step, exponent) => si(step * 10 ** exponent);
   const x = ticks(v.x0, v.x1, (t) => `M${fix(X(t))} ${plot.y0}V${plot.y1}`, X, axes === "bytes" ? amount : tick_text);
   const y = ticks(v.y0, v.y1, (t) => `M${plot.x0} ${fix(Y(t))}H${plot.x1}`, Y, axes === "rate" ? tick_text : amount);
-  document.getElementById("grid-major").setAttribute("d", x.major + y.major);
-  document.getElementById("grid-minor").setAttribute("d", x.minor + y.minor);
+  by_id("grid-major").setAttribute("d", x.major + y.major);
+  by_id("grid-minor").setAttribute("d", x.minor + y.minor);
   const write = (id, labels, place) => {
-    const group = document.getElementById(id);
-    group.replaceChildren(...labels.map(([at, text]) => {
+    by_id(id).replaceChildren(...labels.map(([at, text]) => {
       const node = element("text", place(fix(at)));
       node.textContent = text;
       return node;
@@ -128,26 +119,26 @@ const ruler_font = document.createElement("canvas").getContext("2d");
 ruler_font.font = '12px "DejaVu Sans", Verdana, sans-serif';
 const text_width = (text) => ruler_font.measureText(text).width;
 function slanted(x, y, width, angle) {
-  const parts = Math.abs(angle) < 0.02 ? 1 : Math.max(2, Math.floor(width / 12)), boxes = [];
+  const parts = Math.abs(angle) < 0.02 ? 1 : Math.max(2, Math.floor(width / 12)), boxes = [], dx = 8 * Math.abs(Math.sin(angle)), dy = 8 * Math.abs(Math.cos(angle));
   for (let i = 0; i < parts; ++i) {
     const a = width * (i / parts - 0.5), b = width * ((i + 1) / parts - 0.5);
     const ya = y + a * Math.sin(angle), yb = y + b * Math.sin(angle);
-    boxes.push([x + a * Math.cos(angle), Math.min(ya, yb) - 8, x + b * Math.cos(angle), Math.max(ya, yb) + 8]);
+    boxes.push([x + a * Math.cos(angle) - dx, Math.min(ya, yb) - dy, x + b * Math.cos(angle) + dx, Math.max(ya, yb) + dy]);
   }
   return boxes;
 }
 
 // Over bytes, the memory is a line: no kernel can be below it.
 function bandwidth_line() {
-  const v = view(), { value } = chart.roofs.bandwidth.find((roof) => roof.id === state.level) ?? chart.roofs.bandwidth[0];
+  const v = view(), { value } = level_roof();
   const from = Math.max(10 ** v.x0, value * 10 ** v.y0), to = Math.min(10 ** v.x1, value * 10 ** v.y1);
   return from < to ? [X(from), Y(from / value), X(to), Y(to / value)] : [0, 0, 0, 0];
 }
 function draw_bandwidth(taken) {
-  const group = extra("bandwidth", document.getElementById("plot"));
+  const group = extra("bandwidth", by_id("plot"));
   group.replaceChildren();
   if (axes !== "bytes") return;
-  const [x0, y0, x1, y1] = bandwidth_line(), roof = chart.roofs.bandwidth.find((each) => each.id === state.level) ?? chart.roofs.bandwidth[0];
+  const [x0, y0, x1, y1] = bandwidth_line(), roof = level_roof();
   if (x0 === x1) return;
   group.parentElement.querySelector(".series").before(group);
   element("path", { d: `M${fix(x0)} ${fix(y0)}L${fix(x1)} ${fix(y1)}`, class: "ink-line" }, group);
@@ -160,102 +151,150 @@ function draw_bandwidth(taken) {
     return;
   }
 }
-function draw_roofs(taken, names) {
+// Roofs are labelled in the right margin, in the order of their lines; a narrow picture breaks them.
+// A slope is labelled along its line or, where no place is free, in the margin too.
+const kMostMargin = 176, kToLabel = 16;
+const brief_of = (roof) => `${roof.name} ${si(roof.value, roof.unit.startsWith("FLOP") ? "" : roof.unit)}`;
+const slope_text = (roof) => "╱ " + brief_of(roof);
+function margin_rows(text) {
+  if (!plot.is_narrow) return [text];
+  const rows = [];
+  for (const word of text.split(" ")) {
+    const longer = rows.length ? rows[rows.length - 1] + " " + word : word;
+    if (rows.length && text_width(longer) <= kMostMargin / 2) rows[rows.length - 1] = longer;
+    else rows.push(word);
+  }
+  return rows;
+}
+function cut(text, width) {
+  let shown = text;
+  for (let kept = text.length - 2; kept > 3 && text_width(shown) > width; --kept) shown = text.slice(0, kept >> 1) + "…" + text.slice((kept >> 1) - kept);
+  return shown;
+}
+const is_drawn = (roof, i = -1) => shown_roofs().has(roof.id) || (i < 0 ? roof.id === state.level : i === state.roof);
+function margin_width() {
+  if (axes !== "rate") return 0;
+  const texts = [...chart.roofs.compute.filter(is_drawn).map(brief_of), ...chart.roofs.bandwidth.filter((roof) => is_drawn(roof)).map(slope_text), ...(chart.machines ?? []).map((machine) => machine.label)];
+  return kToLabel + 4 + Math.max(0, ...texts.flatMap(margin_rows).map(text_width));
+}
+// Places for labels of that height, in the order of `wanted`: as plot::spread().
+function spread(wanted, height, low, high) {
+  const blocks = [];
+  wanted.forEach((at, i) => {
+    blocks.push([at - height * i, 1]);
+    for (let k = blocks.length - 1; k > 0 && blocks[k - 1][0] / blocks[k - 1][1] > blocks[k][0] / blocks[k][1]; --k) {
+      const [sum, count] = blocks.pop();
+      blocks[k - 1] = [blocks[k - 1][0] + sum, blocks[k - 1][1] + count];
+    }
+  });
+  const first = low + height / 2, last = Math.max(first, high - height * (wanted.length - 0.5));
+  return blocks.flatMap(([sum, count]) => Array(count).fill(clamp(sum / count, first, last))).map((at, i) => at + height * i);
+}
+function draw_margin(labels) {
+  const group = extra("margin"), x = plot.x1 + kToLabel;
+  let rows_of = margin_rows, most = Math.max(1, ...labels.map((label) => margin_rows(label.text).length));
+  // Without room for all rows, each label has one, cut in its middle: its end is the number.
+  if (13 * most * labels.length > plot.y1 - plot.y0) [rows_of, most] = [(text) => [cut(text, plot.width - x - 2)], 1];
+  const height = 13 * most + 3;
+  group.replaceChildren();
+  labels.sort((a, b) => a.y - b.y);
+  spread(labels.map((label) => label.y), height, plot.y0, plot.y1).forEach((y, i) => {
+    const rows = rows_of(labels[i].text);
+    element("path", { class: "lead", fill: "none", stroke: "#8a939d", "stroke-width": 0.8, d: `M${plot.x1} ${fix(labels[i].y)}l3 0L${x - 3} ${fix(y)}` }, group);
+    if (labels[i].tip) element("title", {}, element("rect", { x, y: fix(y - height / 2), width: 90, height, fill: "none", "pointer-events": "all" }, group)).textContent = labels[i].tip;
+    rows.forEach((row, k) => (element("text", { class: "ink", fill: "#1f2328", x, y: fix(y + 4 + 13 * (k - (rows.length - 1) / 2)) }, group).textContent = row));
+  });
+}
+svg.querySelectorAll(".roof text, .roof .lead, #machines text, #machines .lead").forEach((node) => node.remove());
+function label_slope(group, roof, line, blocked) {
+  const dx = line[2] - line[0], dy = line[3] - line[1], length = Math.hypot(dx, dy), angle = Math.atan2(dy, dx), short = `${roof.name} ${si(roof.value, roof.unit)}`;
+  for (const text of [roof.measured ? `${short} (measured${roof.spec ? "; spec " + si(roof.spec, roof.unit) : ""})` : short, short]) {
+    const width = text_width(text);
+    for (const offset of [10, -11, 26, -27]) for (let back = width / 2 + 18; back <= length - width / 2 - 4; back += 8) {
+      const t = back / length, x = line[0] + t * dx + (offset * dy) / length, y = line[1] + t * dy - (offset * dx) / length, boxes = slanted(x, y, width, angle);
+      if (!is_free(boxes, blocked)) continue;
+      element("text", { class: "halo ink", fill: "#1f2328", "text-anchor": "middle", "dominant-baseline": "central", x: fix(x), y: fix(y), transform: `rotate(${fix((angle * 180) / Math.PI)} ${fix(x)} ${fix(y)})` }, group).textContent = text;
+      return boxes;
+    }
+  }
+  return null;
+}
+// All roofs, their lines, and boxes that cover the lines.
+function roof_lines() {
+  const all = chart.roofs.compute.concat(chart.roofs.bandwidth), computes = chart.roofs.compute.length;
+  const segments = all.map((roof, k) => (is_drawn(roof, k < computes ? k : -1) ? roof_segment(roof, k < computes, roof.value) : null));
+  return [all, segments, segments.map((line) => (line ? along(line) : []))];
+}
+function draw_roofs(taken) {
   const is_rate = axes === "rate";
-  document.getElementById("roofs").setAttribute("display", is_rate ? "inline" : "none");
+  by_id("roofs").setAttribute("display", is_rate ? "inline" : "none");
   draw_bandwidth(taken);
   for (const group of svg.querySelectorAll(".roof")) group.setAttribute("display", "none");
+  draw_margin([]);
   if (!is_rate) return axes === "bytes" ? along(bandwidth_line()) : [];
-  const shown = shown_roofs(), texts = [...names], all = chart.roofs.compute.concat(chart.roofs.bandwidth);
-  const is_seen = (roof, k) => shown.has(roof.id) || (k < chart.roofs.compute.length ? k === state.roof : roof.id === state.level);
-  const segments = all.map((roof, k) => (is_seen(roof, k) ? roof_segment(roof, k < chart.roofs.compute.length, roof.value) : null));
-  const line_boxes = segments.map((line) => (line ? along(line) : []));
+  const computes = chart.roofs.compute.length, margin = [], [all, segments, line_boxes] = roof_lines();
   all.forEach((roof, k) => {
-    const is_compute = k < chart.roofs.compute.length;
-    const group = svg.querySelector(`.roof[data-roof="${roof.id}"]`) ?? element("g", { class: "roof", "data-roof": roof.id }, document.getElementById("roofs")), spec = svg.querySelector(`.spec[data-roof="${roof.id}"]`);
+    const is_compute = k < computes, line = segments[k];
+    const group = svg.querySelector(`.roof[data-roof="${roof.id}"]`) ?? element("g", { class: "roof", "data-roof": roof.id }, by_id("roofs")), spec = svg.querySelector(`.spec[data-roof="${roof.id}"]`);
     const is_main = is_compute ? k === state.roof : roof.id === state.level;
-    const visible = is_seen(roof, k);
-    group.setAttribute("display", visible ? "inline" : "none");
+    group.setAttribute("display", is_drawn(roof, is_compute ? k : -1) ? "inline" : "none");
     group.classList.toggle("main", is_main);
-    const line = segments[k];
     const path = group.querySelector("path") ?? element("path", { stroke: "#333c46" }, group);
-    path.setAttribute("d", line ? `M${fix(line[0])} ${fix(line[1])}L${fix(line[2])} ${fix(line[3])}` : "M0 0");
-    path.setAttribute("stroke-width", is_main ? 2.2 : 1.2);
-    path.setAttribute("stroke-dasharray", is_main ? "none" : "7 4");
+    give(path, { d: line ? `M${fix(line[0])} ${fix(line[1])}L${fix(line[2])} ${fix(line[3])}` : "M0 0", "stroke-width": is_main ? 2.2 : 1.2, "stroke-dasharray": is_main ? "none" : "7 4" });
     if (spec) {
       const stated = roof.spec && state.spec ? roof_segment(roof, is_compute, roof.spec) : null;
       spec.setAttribute("display", stated ? "inline" : "none");
       if (stated) spec.setAttribute("d", `M${fix(stated[0])} ${fix(stated[1])}L${fix(stated[2])} ${fix(stated[3])}`);
     }
-    let label = group.querySelector("text");
-    if (!line) {
-      if (label) label.textContent = "";
-      return;
-    }
-    label ??= element("text", { class: "halo ink", fill: "#1f2328", "text-anchor": "middle", "dominant-baseline": "central" }, group);
-    const unit = roof.unit, dx = line[2] - line[0], dy = line[3] - line[1], length = Math.hypot(dx, dy);
-    const short = `${roof.name} ${si(roof.value, unit)}`;
-    const long = roof.measured ? `${short} (measured${roof.spec ? "; spec " + si(roof.spec, unit) : ""})` : short;
-    label.textContent = "";
-    const clear = [...taken, ...line_boxes.filter((_, other) => other !== k).flat()];
-    for (const [text, blocked] of [[long, clear], [short, clear], [long, taken], [short, taken], [short, texts], [short, texts.slice(names.length)]]) {
-      const width = text_width(text), angle = Math.atan2(dy, dx);
-      // As in the still picture, a label longer than a level roof begins before it.
-      const last = Math.max(length - width / 2 - 4, is_compute ? width / 2 + 58 : 0);
-      for (const offset of [10, -11, 26, -27, 42, -43]) for (let back = width / 2 + 18; back <= last; back += 8) {
-        const t = is_compute ? 1 - back / length : back / length;
-        const x = line[0] + t * dx + (offset * dy) / length, y = line[1] + t * dy - (offset * dx) / length;
-        const boxes = slanted(x, y, width, angle);
-        if (!is_free(boxes, blocked)) continue;
-        taken.push(...boxes);
-        texts.push(...boxes);
-        label.textContent = text;
-        label.setAttribute("x", fix(x));
-        label.setAttribute("y", fix(y));
-        label.setAttribute("transform", `rotate(${fix((angle * 180) / Math.PI)} ${fix(x)} ${fix(y)})`);
-        return;
-      }
-    }
+    group.querySelector("text")?.remove();
+    if (!line) return;
+    const boxes = is_compute ? null : label_slope(group, roof, line, [...taken, ...line_boxes.filter((_, other) => other !== k).flat()]);
+    if (!boxes) return void margin.push({ y: line[is_compute ? 3 : 1], text: is_compute ? brief_of(roof) : slope_text(roof), tip: roof.measured ? "measured" + (roof.spec ? `; the vendor states ${si(roof.spec, roof.unit)}` : "") : "" });
+    taken.push(...boxes);
+    drawn_texts.push({ boxes, node: group.querySelector("text") });
   });
+  for (const { label, peak } of chart.machines ?? []) if (Y(peak) >= plot.y0 && Y(peak) <= plot.y1) margin.push({ y: Y(peak), text: label });
+  draw_margin(margin);
   return line_boxes.flat();
 }
+// Texts in the plot, which a ruler may hide while it covers them.
+const drawn_texts = [];
 
 function draw_ridge() {
-  const group = document.getElementById("ridge"), zones = ["memory", "compute"].map((n) => document.getElementById("zone-" + n));
+  const group = by_id("ridge"), zones = ["memory", "compute"].map((n) => by_id("zone-" + n));
   if (!group) return;
   const roofs = new Map();
   for (const row of series().rows) if (row.roof !== null && row.roof >= 0) roofs.set(row.roof, (roofs.get(row.roof) ?? 0) + row.share);
   // The zones left and right of the ridge are only meaningful if one roof applies to all rows and none are measured.
-  const is_single = [...roofs.values()].filter((share) => share > 0.01).length <= 1 && axes === "rate" && state.level === "dram" && series().time !== "measured";
+  const is_single = [...roofs.values()].filter((share) => share > 0.01).length <= 1 && (!roofs.size || roofs.has(state.roof)) && axes === "rate" && state.level === "dram" && series().time !== "measured";
   for (const zone of zones) zone?.setAttribute("display", is_single ? "inline" : "none");
-  const peak = chart.roofs.compute[state.roof].value;
-  const bandwidth = (chart.roofs.bandwidth.find((r) => r.id === state.level) ?? chart.roofs.bandwidth[0]).value;
+  const peak = chart.roofs.compute[state.roof]?.value;
+  group.setAttribute("display", "none");
+  if (!peak) return void zones.forEach((zone) => zone?.setAttribute("display", "none"));
+  const bandwidth = level_roof().value;
   const x = X(peak / bandwidth), y = Y(peak);
   const slope = roof_segment(null, false, bandwidth);
   const low = 10 ** view().x0;
   // Polygons may extend beyond the frame; the clip path cuts them.
   const left = X(low), left_y = Y(low * bandwidth);
-  zones[0].setAttribute("d", slope ? `M${fix(left)} ${fix(left_y)}L${fix(x)} ${fix(y)}V${Math.max(plot.y1, fix(left_y))}H${fix(left)}Z` : "M0 0");
-  zones[1].setAttribute("d", `M${fix(x)} ${fix(y)}H${Math.max(plot.x1, fix(x))}V${plot.y1}H${fix(x)}Z`);
+  zones[0]?.setAttribute("d", slope ? `M${fix(left)} ${fix(left_y)}L${fix(x)} ${fix(y)}V${Math.max(plot.y1, fix(left_y))}H${fix(left)}Z` : "M0 0");
+  zones[1]?.setAttribute("d", `M${fix(x)} ${fix(y)}H${Math.max(plot.x1, fix(x))}V${plot.y1}H${fix(x)}Z`);
   const [drop, dot, title, memory, compute] = group.children;
   const is_inside = x >= plot.x0 && x <= plot.x1;
   const top = axes === "rate" ? y : plot.y0;
   for (const [node, fits] of [[memory, x - 8 - text_width("memory-bound") > plot.x0], [compute, x + 8 + text_width("compute-bound") < plot.x1]]) node.setAttribute("display", is_single && fits ? "inline" : "none");
-  title.setAttribute("y", plot.y1 - 26);
-  dot.setAttribute("display", axes === "rate" ? "inline" : "none");
-  for (const node of [memory, compute]) node.setAttribute("y", plot.y1 - 9);
   group.setAttribute("display", is_inside && axes !== "bytes" ? "inline" : "none");
-  drop.setAttribute("d", `M${fix(x)} ${fix(top)}V${plot.y1}`);
-  dot.setAttribute("cx", fix(x));
-  dot.setAttribute("cy", fix(y));
+  give(drop, { d: `M${fix(x)} ${fix(top)}V${plot.y1}` });
+  give(dot, { cx: fix(x), cy: fix(y), display: axes === "rate" ? "inline" : "none" });
   title.textContent = `ridge ${plain(peak / bandwidth)} FLOP/B`;
   const half = text_width(title.textContent) / 2 + 3;
-  title.setAttribute("x", fix(clamp(x, plot.x0 + half, Math.max(plot.x0 + half, plot.x1 - half))));
-  memory.setAttribute("x", fix(x - 8));
-  compute.setAttribute("x", fix(x + 8));
+  give(title, { x: fix(clamp(x, plot.x0 + half, Math.max(plot.x0 + half, plot.x1 - half))), y: plot.y1 - 26 });
+  give(memory, { x: fix(x - 8), y: plot.y1 - 9 });
+  give(compute, { x: fix(x + 8), y: plot.y1 - 9 });
 }
 
-const radius = (share) => Math.min(14, Math.max(2.2, 14 * Math.sqrt(Math.max(0, share) / 0.25)));
+// The area grows linearly with the share of the time: as plot::dot_radius().
+const radius = (share) => Math.sqrt(2.2 ** 2 + (24 ** 2 - 2.2 ** 2) * clamp(share, 0, 1));
 // Colours other than by type; by limit: in the order of kLimit, from the style.
 const kLimitColors = kLimit.map((limit) => getComputedStyle(document.documentElement).getPropertyValue("--" + limit).trim());
 const kShareSteps = [[0.2, "#D55E00"], [0.4, "#E69F00"], [0.6, "#CC79A7"], [0.8, "#56B4E9"], [Infinity, "#0072B2"]];
@@ -285,13 +324,7 @@ function swatch(color) {
 }
 function move(node, x, y, r, row, is_hollow) {
   const color = color_of(row);
-  if (node.tagName === "path") {
-    node.setAttribute("d", mark_path(row.color, x, y, r));
-  } else {
-    node.setAttribute("cx", fix(x));
-    node.setAttribute("cy", fix(y));
-    node.setAttribute("r", fix(r));
-  }
+  give(node, node.tagName === "path" ? { d: mark_path(row.color, x, y, r) } : { cx: fix(x), cy: fix(y), r: fix(r) });
   if (node.getAttribute("fill") === color) return;
   node.setAttribute("fill", color);
   if (is_hollow) node.setAttribute("stroke", edge_of(color));
@@ -299,7 +332,7 @@ function move(node, x, y, r, row, is_hollow) {
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 const show = (node, visible) => node && node.getAttribute("display") !== (visible ? "inline" : "none") && node.setAttribute("display", visible ? "inline" : "none");
-// Dots outside the view are triangles at the edge that point to them.
+// Dots outside the view are chevrons at the edge that point to them; open, since types have closed marks.
 function draw_dots(rows) {
   const wanted = new Set(rows);
   for (const one of all_series) show(one.group, one === series());
@@ -330,12 +363,7 @@ function draw_dots(rows) {
     if (e && a) move(e, ...a, r, row, true);
     if (m && b) move(m, ...b, r, row, false);
     // The link is thin at the measured dot and wide at its bound.
-    if (link && a && b) {
-      link.setAttribute("d", `M${fix(b[0])} ${fix(b[1])}L${fix(a[0] - 2.5)} ${fix(a[1])}h5Z`);
-      link.setAttribute("fill", color);
-      link.setAttribute("stroke", "none");
-      link.setAttribute("fill-opacity", 0.45);
-    }
+    if (a && b) give(link, { d: `M${fix(b[0])} ${fix(b[1])}L${fix(a[0] - 2.5)} ${fix(a[1])}h5Z`, fill: color, stroke: "none", "fill-opacity": 0.45 });
     if (whisker && b) {
       const low = fix(Y(row.flops / row.low)), high = fix(Y(row.flops / row.high)), x = fix(b[0]);
       whisker.setAttribute("d", `M${x - 3} ${low}h6m-3 0V${high}m-3 0h6`);
@@ -349,13 +377,15 @@ function draw_dots(rows) {
 }
 const extra = (id, parent = svg) => svg.querySelector("#" + id) ?? element("g", { id }, parent);
 function draw_outside(rows) {
-  const group = extra("outside", document.getElementById("plot"));
+  const group = extra("outside", by_id("plot"));
   group.replaceChildren();
   rows.sort((a, b) => b.seconds - a.seconds);
   for (const row of rows.slice(0, 60)) {
-    const [x, y] = row.edge, left = x <= plot.x0, right = x >= plot.x1;
-    const shape = left ? "l9 -5v10Z" : right ? "l-9 -5v10Z" : y <= plot.y0 ? "l-5 9h10Z" : "l-5 -9h10Z";
-    element("path", { d: `M${fix(x)} ${fix(y)}${shape}`, fill: color_of(row), stroke: "#333", "stroke-width": 0.6 }, group);
+    const left = row.edge[0] <= plot.x0, right = row.edge[0] >= plot.x1;
+    // In a corner, all of the mark stays inside.
+    const [x, y] = left || right ? [row.edge[0], clamp(row.edge[1], plot.y0 + 7, plot.y1 - 7)] : [clamp(row.edge[0], plot.x0 + 7, plot.x1 - 7), row.edge[1]];
+    const shape = left ? "m7 -6l-6 6l6 6" : right ? "m-7 -6l6 6l-6 6" : y <= plot.y0 ? "m-6 7l6 -6l6 6" : "m-6 -7l6 6l6 -6";
+    element("path", { d: `M${fix(x)} ${fix(y)}${shape}`, fill: "none", stroke: edge_of(color_of(row)), "stroke-width": 2 }, group);
   }
   out_of_view = { count: rows.reduce((sum, row) => sum + row.list.length, 0), share: rows.reduce((sum, row) => sum + row.share, 0) };
 }
@@ -405,7 +435,7 @@ function draw_histogram(rows) {
       element("rect", { x: fix(plot.x0 + bin * 8 + 0.5 + is_hollow / 2), y: fix(y + is_hollow / 2), width: 7 - is_hollow, height: fix(tall - is_hollow), fill: is_hollow ? "none" : kLimitColors[limit], stroke: is_hollow ? kLimitColors[limit] : "none" }, group);
     });
   }
-  element("text", { x: plot.x1, y: 10, "text-anchor": "end", "font-size": 11, class: "muted" }, group).textContent = `time over ${axes === "bytes" ? "bytes" : "intensity"}, by limit`;
+  if (sums.size) element("text", { x: plot.x1, y: 10, "text-anchor": "end", "font-size": 11, class: "muted" }, group).textContent = `time over ${axes === "bytes" ? "bytes" : "intensity"}, by limit`;
 }
 
 // The measured speed at the intensity of each level (circle DRAM, diamond L2, triangle L1), for the ten rows with most
@@ -454,7 +484,9 @@ function draw_labels(taken, lines) {
           blocked.push(...leader);
           element("path", { stroke: "#6b7480", "stroke-width": 0.7, d: `M${fix(fx)} ${fix(fy)}L${fix(tx)} ${fix(ty)}` }, group);
         }
-        element("text", { class: "halo", x: fix(cx), y: fix(cy) }, group).textContent = text;
+        const node = element("text", { class: "halo", x: fix(cx), y: fix(cy) }, group);
+        node.textContent = text;
+        drawn_texts.push({ boxes: [box], node });
         blocked.push(box);
         texts.push(box);
         return;
@@ -513,18 +545,21 @@ function star_path(x, y, r) {
   }
   return path + "Z";
 }
+// Writes a text at the first of its places, given half of its width, where it covers nothing.
+function write_free(text, taken, group, places_of) {
+  const half = text_width(text) / 2 + 2, box = ([x, y]) => [x - half, y - 8, x + half, y + 8], at = places_of(half).find((place) => is_free([box(place)], taken));
+  if (!at) return;
+  taken.push(box(at));
+  element("text", { class: "halo", x: fix(at[0]), y: fix(at[1]), "text-anchor": "middle", "dominant-baseline": "central" }, group).textContent = text;
+}
 const still_stars = [...svg.querySelectorAll("#plot > .star")];
 function draw_stars(taken) {
   const is_rate = axes === "rate";
   for (const node of svg.querySelectorAll("#plot > .star, #plot > .star-name, #plot > .spread, #plot > .others, #plot > g.path")) node.setAttribute("display", is_rate ? "inline" : "none");
-  if (!is_rate) return [];
+  if (!is_rate) return;
   const place = (star) => star && [X(star.flops / star.bytes), Y(star.flops / star.seconds)];
   const star_of = (node) => all_series[node.dataset.s][node.matches(".measured") ? "measured_star" : "bound_star"];
-  const names = [], stars_at = [], dots = [...taken];
-  for (const node of still_stars) {
-    const at = place(star_of(node));
-    stars_at.push([at[0] - 10, at[1] - 10, at[0] + 10, at[1] + 10]);
-  }
+  const names = [], stars_at = still_stars.map((node) => place(star_of(node))).map(([x, y]) => [x - 10, y - 10, x + 10, y + 10]), dots = [...taken], lines = roof_lines()[2].flat();
   for (const node of still_stars) {
     const star = star_of(node), at = place(star);
     node.setAttribute("d", star_path(...at, 11));
@@ -537,14 +572,13 @@ function draw_stars(taken) {
       const box = ([drop, left]) => [from(left), at[1] + drop - 8, from(left) + width, at[1] + drop + 8];
       const places = [0, 16, -16, 32, -32, 48, -48, 64].flatMap((drop) => [[drop, false], [drop, true]]);
       const others = [...stars_at, ...names];
-      const free = places.find((one) => is_free([box(one)], [...dots, ...others])) ?? (all_series.length > 1 ? places.find((one) => is_free([box(one)], others)) : undefined);
+      const free = places.find((one) => is_free([box(one)], [...dots, ...others, ...lines])) ?? places.find((one) => is_free([box(one)], [...dots, ...others])) ?? (all_series.length > 1 ? places.find((one) => is_free([box(one)], others)) : undefined);
       // The page's headline names a single model: its star needs no name over dots or beyond the plot.
       name.setAttribute("display", free ? "inline" : "none");
       if (!free) continue;
-      name.setAttribute("x", fix(at[0] + (free[1] ? -14 : 14)));
-      name.setAttribute("y", fix(at[1] + 4 + free[0]));
-      name.setAttribute("text-anchor", free[1] ? "end" : "start");
+      give(name, { x: fix(at[0] + (free[1] ? -14 : 14)), y: fix(at[1] + 4 + free[0]), "text-anchor": free[1] ? "end" : "start" });
       names.push(box(free));
+      drawn_texts.push({ boxes: [box(free)], node: name });
     }
   }
   taken.push(...stars_at, ...names);
@@ -564,19 +598,12 @@ function draw_stars(taken) {
     const order = is_bound ? [] : [...points.keys()], last = points.length - 1;
     if (order.length > 2) order.splice(1, 0, order.pop());
     for (const i of order) {
-      const [x, y] = points[i], label = group.dataset.s ? stars[i].label.split("=").pop() + (i == last ? " " + of.label : "") : stars[i].label, half = text_width(label) / 2 + 2;
-      for (const [dx, dy] of [[0, 18], [0, -18], [half + 12, 0], [-half - 12, 0], [half, 18], [-half, -18]]) {
-        const box = [x + dx - half, y + dy - 8, x + dx + half, y + dy + 8];
-        if (!is_free([box], taken)) continue;
-        taken.push(box);
-        names.push(box);
-        element("text", { class: "halo", x: fix(x + dx), y: fix(y + dy), "text-anchor": "middle", "dominant-baseline": "central" }, group).textContent = label;
-        break;
-      }
+      const [x, y] = points[i], label = group.dataset.s ? stars[i].label.split("=").pop() + (i == last ? " " + of.label : "") : stars[i].label;
+      write_free(label, taken, group, (half) => [[0, 18], [0, -18], [half + 12, 0], [-half - 12, 0], [half, 18], [-half, -18]].map(([dx, dy]) => [x + dx, y + dy]));
     }
   }
-  const arrows = document.getElementById("changes");
-  if (!arrows) return names;
+  const arrows = by_id("changes");
+  if (!arrows) return;
   arrows.replaceChildren();
   for (const change of chart.changes) {
     const x0 = X(change.before_intensity), y0 = Y(change.before_rate), x1 = X(change.after_intensity), y1 = Y(change.after_rate);
@@ -584,31 +611,21 @@ function draw_stars(taken) {
     const text = factor >= 2 || factor <= 0.5 ? plain(factor) + "×" : (factor >= 1 ? "+" : "−") + percent(Math.abs(factor - 1)), label = text + (change.count > 1 ? `, of ${change.count}` : "");
     element("path", { d: `M${fix(x0)} ${fix(y0)}L${fix(x1)} ${fix(y1)}`, fill: "none", stroke: arrows.getAttribute("fill"), "stroke-dasharray": "5 3", "stroke-width": 1.4, "marker-end": "url(#arrow)" }, arrows);
     element("circle", { cx: fix(x0), cy: fix(y0), r: 2.5 }, arrows);
-    const half = text_width(label) / 2 + 2;
-    search: for (const part of [0.5, 0.35, 0.65, 0.2, 0.8])
-      for (const side of [1, -1]) {
-        const x = x0 + part * (x1 - x0) + side * (half + 5), y = y0 + part * (y1 - y0), box = [x - half, y - 8, x + half, y + 8];
-        if (!is_free([box], taken)) continue;
-        taken.push(box);
-        names.push(box);
-        element("text", { class: "halo", x: fix(x), y: fix(y), "text-anchor": "middle", "dominant-baseline": "central" }, arrows).textContent = label;
-        break search;
-      }
+    write_free(label, taken, arrows, (half) => [0.5, 0.35, 0.65, 0.2, 0.8].flatMap((part) => [1, -1].map((side) => [x0 + part * (x1 - x0) + side * (half + 5), y0 + part * (y1 - y0)])));
   }
-  return names;
 }
 
 // Rooflines of other machines: one path and one label each.
 function draw_machines() {
-  document.getElementById("machines")?.setAttribute("display", axes === "rate" ? "inline" : "none");
+  by_id("machines")?.setAttribute("display", axes === "rate" ? "inline" : "none");
   document.querySelectorAll("#machines path").forEach((path, i) => {
     const { peak, bandwidth } = chart.machines[i], at = (k) => fix(X(k * peak / bandwidth)) + " " + fix(Y(peak * Math.min(1, k)));
     path.setAttribute("d", `M${at(1e-6)}L${at(1)}L${at(1e6)}`);
-    path.nextElementSibling.setAttribute("y", fix(Y(peak) + 13));
   });
 }
 
 function draw(rows) {
+  drawn_texts.length = 0;
   draw_machines();
   draw_ticks();
   draw_ridge();
@@ -620,7 +637,7 @@ function draw(rows) {
     const x = +ridge.getAttribute("x");
     taken.push([x - 100, plot.y1 - 36, x + 105, plot.y1]);
   }
-  const names = draw_stars(taken);
-  const lines = draw_roofs(taken, names);
+  draw_stars(taken);
+  const lines = draw_roofs(taken);
   draw_labels(taken, lines);
 }

@@ -1,74 +1,75 @@
+// The roof of most FLOPs of a series, whose ridge is drawn; -1: no roof has more than half. A chart of one series has it,
+// of several it differs by series.
+function main_roof(s) {
+  if (all_series.length < 2) return chart.roofs.has_main ? chart.roofs.main : -1;
+  const work = new Map(), all = s.rows.reduce((sum, row) => sum + (row.flops ?? 0), 0);
+  for (const row of s.rows) if (row.roof !== null) work.set(row.roof, (work.get(row.roof) ?? 0) + (row.flops ?? 0));
+  const [roof, most] = [...work].sort((a, b) => b[1] - a[1])[0] ?? [-1, 0];
+  return most > 0.5 * all ? roof : -1;
+}
 // The user's choices. They are kept in the address, so that a view can be linked; nothing is stored.
 // A comparison begins with what is new.
-const kDefault = { s: all_series.length === 2 && by_id("pairs-data") ? 1 : 0, q: "", hidden: new Set(), limit: "", level: "dram", roof: chart.roofs.main, share: 100, color: "type",
+const kDefault = { s: all_series.length === 2 && pairing ? 1 : 0, q: "", hidden: new Set(), limit: "", level: "dram", roof: -1, share: 100, color: "type",
   row: null, view: null, y: null, sort: "seconds", up: false, roofs: null, spec: false, dark: null, tab: null };
 const state = { ...kDefault, hidden: new Set() };
 const series = () => all_series[state.s] ?? kNoSeries;
+state.roof = main_roof(series());
 
 // The machine's frame, the same for every model. With time on the y axis: a frame around all dots.
 function full_view() {
   const [x0, x1] = chart.axes.intensity.map(Math.log10), [y0, y1] = chart.axes.performance.map(Math.log10);
-  if (axes !== "rate") return around(series().rows, 0.1, axes) ?? { x0, x1, y0: -7, y1: 0 };
+  return axes === "rate" ? { x0, x1, y0, y1 } : around(axes, 0) ?? { x0, x1, y0: -7, y1: 0 };
+}
+// The frame around the dots of the series, with a margin, and at least a decade wide and high. As plot/frame.cpp: `outside`
+// is the share of their time that may lie beyond each end of an axis, so that a few light rows do not leave most of the
+// plot empty; the roofline holds the ridge, and whole runs.
+function around(axes, outside) {
+  const places = [[], []];
+  for (const row of series().rows) {
+    if (row.dot === null || !(row.seconds > 0)) continue;
+    const place = place_of(row, state.level, axes);
+    if (!place.rail) for (const point of [place.e, place.m]) if (point) [point.x, point.y].forEach((value, k) => places[k].push([Math.log10(value), row.seconds]));
+  }
+  if (!places[0].length) return null;
+  const ends = places.map((list) => {
+    list.sort((a, b) => a[0] - b[0]);
+    const all = list.reduce((sum, [, seconds]) => sum + seconds, 0);
+    let below = 0;
+    const most = list.filter(([, seconds]) => { const before = below; below += seconds; return below > outside * all && all - before > outside * all; });
+    return [most[0][0], most[most.length - 1][0]];
+  });
+  const take = (k, value) => (ends[k] = [Math.min(ends[k][0], value), Math.max(ends[k][1], value)]);
+  if (axes === "rate") for (const point of [...run_points(), ...ridges()]) take(0, Math.log10(point.x)), take(1, Math.log10(point.y));
+  if (axes === "time") for (const point of ridges()) take(0, Math.log10(point.x));
+  const [[x0, x1], [y0, y1]] = ends.map(([low, high]) => { const more = Math.max(0.06 * (high - low), (1 - (high - low)) / 2, 0.08); return [low - more, high + more]; });
   return { x0, x1, y0, y1 };
 }
-// The frame around the dots of some rows, with a margin on each side; if the dots lie close together, at least a decade
-// wide and half a decade high. `spanned`: the part of it that the dots fill.
-function around(rows, margin, axes, more_points = []) {
-  const xs = more_points.map((point) => Math.log10(point.x)), ys = more_points.map((point) => Math.log10(point.y));
-  for (const row of rows) {
-    const place = place_of(row, state.level, axes);
-    if (place.rail) continue;
-    for (const point of [place.e, place.m]) if (point) xs.push(Math.log10(point.x)), ys.push(Math.log10(point.y));
-  }
-  if (!xs.length) return null;
-  const ends = (values, least) => {
-    const [low, high] = values.reduce(([a, b], value) => [Math.min(a, value), Math.max(b, value)], [Infinity, -Infinity]), span = high - low, more = Math.max(margin * span, 0.08, span < 0.25 ? (least - span) / 2 : 0);
-    return [low - more, high + more, span / (span + 2 * more)];
-  };
-  const [x0, x1, wide] = ends(xs, 1), [y0, y1, high] = ends(ys, 0.5);
-  return { x0, x1, y0, y1, spanned: wide * high };
-}
-// The dots with the most time, which together carry 99 % of the time of all dots.
-function heavy_dots(axes) {
-  const dots = series().rows.filter((row) => row.dot !== null && (axes === "bytes" || row.absence !== 2) && row.seconds > 0).sort((a, b) => b.seconds - a.seconds);
-  const all = dots.reduce((sum, row) => sum + row.seconds, 0);
-  let sum = 0;
-  return dots.filter((row) => { const before = sum; sum += row.seconds; return before < 0.99 * all; });
+// The memory level whose bytes count.
+const level_roof = () => chart.roofs.bandwidth.find((roof) => roof.id === state.level) ?? chart.roofs.bandwidth[0];
+// The ridge that is drawn; without one, those of the roofs that are drawn.
+function ridges() {
+  const bandwidth = level_roof().value;
+  return chart.roofs.compute.filter((roof, i) => (state.roof < 0 ? shown_roofs().has(roof.id) : i === state.roof)).map(({ value }) => ({ x: value / bandwidth, y: value }));
 }
 // Whole runs of all models, and their bounds: the roofline shows them beside the dots of one.
-const run_points = () => all_series.flatMap((one) => [...(one.runs ?? []), ...(one.runs ? one.trajectory ?? [] : [])])
+const run_points = () => all_series.flatMap((one) => [...(one.runs ?? []), ...(one.runs ? one.trajectory ?? [] : []), one.measured_star, one.bound_star]).filter(Boolean)
   .map((star) => ({ x: star.flops / star.bytes, y: star.flops / star.seconds })).filter((point) => point.x > 0 && point.y > 0 && isFinite(point.x) && isFinite(point.y));
-const fit_view = (axes) => around(heavy_dots(axes), 0.14, axes, axes === "rate" ? run_points() : []);
-// The reader's axes. Otherwise the roofline, unless its heavy dots span less than a third of the plot, as those of a
-// decoder at one token do, which share one intensity; then the first axes in which they span it.
+const fit_view = (axes) => around(axes, 0.01);
 const kAxes = ["rate", "time", "bytes"];
-const kSpanned = 1 / 3;
 let axes = "rate";
-function choose_axes() {
-  const fits = (one) => fit_view(one)?.spanned >= kSpanned;
-  axes = (state.y ?? (all_series.length === 1 && kAxes.find(fits))) || "rate";
-}
 const view = () => (state.view === "machine" ? full_view() : state.view ?? (fitted ??= fit_view(axes) ?? full_view()));
 let fitted = null;  // cached until the drawn rows change
 const shown_roofs = () => state.roofs ?? new Set([...chart.roofs.compute, ...chart.roofs.bandwidth].filter((r) => r.shown).map((r) => r.id));
 
 function write_state() {
   const hash = new URLSearchParams();
-  if (state.s !== kDefault.s) hash.set("s", state.s);
-  if (state.q) hash.set("q", state.q);
+  for (const key of ["s", "q", "limit", "level", "share", "color", "row", "tab", "y"]) if (state[key] !== kDefault[key]) hash.set(key, state[key]);
   if (state.hidden.size) hash.set("hide", [...state.hidden].join("\n"));
-  if (state.limit) hash.set("limit", state.limit);
-  if (state.level !== "dram") hash.set("level", state.level);
-  if (state.roof !== chart.roofs.main) hash.set("roof", chart.roofs.compute[state.roof].id);
-  if (state.share !== 100) hash.set("share", state.share);
-  if (state.color !== "type") hash.set("color", state.color);
-  if (state.row !== null) hash.set("row", state.row);
+  if (state.roof !== main_roof(series())) hash.set("roof", chart.roofs.compute[state.roof]?.id ?? "none");
   if (state.sort !== "seconds" || state.up) hash.set("sort", (state.up ? "-" : "") + state.sort);
   if (state.roofs) hash.set("roofs", [...state.roofs].join(","));
   if (state.spec) hash.set("spec", "1");
   if (state.dark !== null) hash.set("dark", state.dark ? "1" : "0");
-  if (state.tab) hash.set("tab", state.tab);
-  if (state.y) hash.set("y", state.y);
   if (state.view === "machine") hash.set("view", "machine");
   else if (state.view) hash.set("view", ["x0", "x1", "y0", "y1"].map((k) => state.view[k].toFixed(3)).join(","));
   const text = hash.toString();
@@ -89,12 +90,13 @@ function read_state() {
   Object.assign(state, kDefault, { hidden: new Set() });
   const s = Number(hash.get("s") ?? NaN);
   if (Number.isInteger(s) && s >= 0 && s < all_series.length) state.s = s;
+  state.roof = main_roof(series());
   state.q = hash.get("q") ?? "";
   if (hash.get("hide")) state.hidden = new Set(hash.get("hide").split("\n"));
   if (kLimit.includes(hash.get("limit"))) state.limit = hash.get("limit");
   if (["l1", "l2"].includes(hash.get("level")) && has_level(hash.get("level"))) state.level = hash.get("level");
   const roof = chart.roofs.compute.findIndex((r) => r.id === hash.get("roof"));
-  if (roof >= 0) state.roof = roof;
+  if (roof >= 0 || hash.get("roof") === "none") state.roof = roof;
   const share = Number(hash.get("share") ?? 100);
   if (share > 0 && share <= 100) state.share = share;
   if (["limit", "share", "precision"].includes(hash.get("color"))) state.color = hash.get("color");

@@ -4,10 +4,12 @@ const rate = (row) => (row.measured ?? row.bound);
 // Percentages in columns have one decimal, so that they line up.
 const column_percent = (value) => (value === null ? "–" : value > 0 && value < 0.0005 ? "<0.1%" : (100 * value).toFixed(1) + "%");
 const number_of = (get, format) => ({ get, format(row) { return format(get(row), this.unit); }, is_number: true });
+// A count of which some size is only known to be at least 1.
+const lower_bound = (get, format, is_bound = () => true) => ({ ...number_of(get, format), format(row) { return (row.at_least && get(row) !== null && is_bound() ? "≥ " : "") + format(get(row), this.unit); } });
 let shown_names = new Map();  // of the visible rows
 // Columns have fixed widths in pixels, so that they stay where they are when other rows come into view.
 const is_roomy = () => room.window_wide > 1600;
-const bar_wide = () => (room.rows < 640 ? 24 : 40);
+const bar_wide = () => (room.rows < 480 ? 0 : room.rows < 640 ? 24 : 40);
 // The name gets what whole columns leave, so that none is cut at the edge.
 function name_wide() {
   const least = room.rows < 480 ? 140 : 204, most = 320;
@@ -22,24 +24,23 @@ const name_room = () => Math.floor((name_wide() - 20) / 7.2);
 // Layout and cells by key. The document lists the columns in their order, with titles, units and meanings.
 const kCells = {
   name: { wide: name_wide, get: (r) => r.name.toLowerCase(), format: (r) => shown_names.get(r.name) ?? r.name },
-  seconds: { wide: 72, ...number_of((r) => (r.has_time ? r.seconds : null), (v) => in_unit(v)) },
+  seconds: { wide: 72, ...lower_bound((r) => (r.has_time ? r.seconds : null), (v) => in_unit(v), () => series().time !== "measured") },
   share: { wide: () => (room.rows < 480 ? 58 : 62 + bar_wide()), ...number_of((r) => (r.has_time ? r.share : null), column_percent) },
   limit: { wide: () => (is_roomy() ? 92 : 44), get: (r) => kLimit[r.limit], format: (r) => (r.absence && r.absence !== 2 ? kAbsence[r.absence] : kLimit[r.limit]) },
   roof_share: { wide: () => (is_roomy() ? 104 : 56), ...number_of((r) => r.roof_share, column_percent), measured: true },
   recoverable: { wide: 88, ...number_of((r) => r.recoverable, (v) => (v === 0 ? "0" : in_unit(v))), gains: true },
-  type: { wide: 106, get: (r) => r.type.toLowerCase(), format: (r) => r.type },
+  type: { wide: 106, get: (r) => r.type.toLowerCase(), format: (r) => r.type.split(".").pop() },
   count: { wide: 58, ...number_of((r) => r.list.length, String) },
   cumulative: { wide: 58, ...number_of((r) => r.cumulative ?? null, column_percent) },
   shape: { wide: 124, get: (r) => r.shape, format: (r) => r.shape },
   dtype: { wide: 84, get: (r) => r.dtype, format: (r) => r.dtype },
-  flops: { wide: 66, ...number_of((r) => r.flops, si) },
-  bytes: { wide: 70, ...number_of((r) => r.bytes, si) },
+  flops: { wide: 70, ...lower_bound((r) => r.flops, si) },
+  bytes: { wide: 78, ...lower_bound((r) => r.bytes, si) },
   intensity: { wide: 70, ...number_of((r) => ratio(r.flops, r.bytes), plain) },
   rate: { wide: 70, ...number_of((r) => ratio(r.flops, rate(r)), si) },
   bandwidth: { wide: 82, ...number_of((r) => ratio(r.bytes, rate(r)), (v) => si(v, "B/s")) },
 };
-const kColumns = JSON.parse(document.getElementById("columns-data").textContent)
-  .map(([key, title, unit, tip]) => ({ key, title, unit, tip, ...kCells[key] }));
+const kColumns = data_of("columns-data").map(([key, title, unit, tip]) => ({ key, title, unit, tip, ...kCells[key] }));
 // Times of a column are in the unit of its longest row.
 const kPrinted = 20;  // rows on paper; the page contains all rows
 let unit = -2, most_share = 0;
@@ -53,7 +54,7 @@ function in_unit(value) {
   return (shown === 0 ? "0" : shown >= 100 ? shown.toFixed(0) : shown >= 10 ? shown.toFixed(1) : shown >= 0.01 ? shown.toFixed(2) : "<0.01") + " " + kPrefixes[8 + unit] + "s";
 }
 const columns = () => kColumns.filter((c) => (!c.measured || series().time === "measured") && (!c.gains || series().time === "measured" || what?.group_of.length));
-const scroller = document.getElementById("rows");
+const scroller = by_id("rows");
 const table = scroller.querySelector("table");
 const open_rows = new Set();
 let lines = [], printing = false, scrolled = 0, scrolled_right = 0;
@@ -76,7 +77,7 @@ function fill_table(rows) {
     for (const [kind, lists] of [["members", items.members], ["kernels", items.kernels]])
       for (const entry of lists)
         if (row.list.includes(entry[0]))
-          for (const part of kind === "members" ? entry.slice(2).filter((_, k) => k % 2 === 0) : entry.slice(1).map((k) => strings[k]))
+          for (const part of kind === "members" ? member_names(entry) : entry.slice(1).map((k) => strings[k]))
             lines.push({ row, item: entry[0], part });
   }
   draw_header();
@@ -95,42 +96,34 @@ function draw_header() {
 }
 
 function cell_of(column, line) {
-  const cell = document.createElement("td");
-  cell.className = column.is_number ? "number" : "";
+  const cell = made("td", { class: column.is_number ? "number" : "" });
   if (line.item === undefined) {
     cell.textContent = column.format(line.row);
     if (column.key === "name" && (line.row.list.length > 1 || has_parts(line.row))) {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.className = "expand";
-      button.textContent = open_rows.has(line.row) ? "▾" : "▸";
-      button.setAttribute("aria-expanded", open_rows.has(line.row));
-      button.setAttribute("aria-label", "all of " + line.row.name);
-      cell.prepend(button);
+      const is_open = open_rows.has(line.row);
+      cell.prepend(made("button", { type: "button", class: "expand", "aria-expanded": is_open, "aria-label": "all of " + line.row.name }, is_open ? "▾" : "▸"));
     }
     if (column.key === "roof_share" && line.row.roof_share !== null) {
       cell.classList.add("roof");
       cell.replaceChildren(...barred(bar_of([[Math.min(1, line.row.roof_share), "strong"]], 40), cell.textContent));
     }
     if (column.key === "share" && line.row.has_time) {
-      cell.replaceChildren(...barred(bar_of([[line.row.share / (most_share || 1), "strong"]], bar_wide()), cell.textContent));
+      cell.replaceChildren(...(bar_wide() ? barred(bar_of([[line.row.share / (most_share || 1), "strong"]], bar_wide()), cell.textContent) : [cell.textContent]));
     }
     if (column.key === "limit" && line.row.limit && (!line.row.absence || line.row.absence === 2)) {
-      const chip = document.createElement("i");
-      chip.className = "chip l" + line.row.limit;
-      chip.textContent = kLetters[line.row.limit];
-      const word = document.createElement("span");
-      word.className = "word";
-      word.textContent = " " + cell.textContent;
-      cell.replaceChildren(chip, word);
-      return Object.assign(cell, { title: word.textContent.trim() });
+      const word = cell.textContent;
+      cell.replaceChildren(made("i", { class: "chip l" + line.row.limit }, kLetters[line.row.limit]), made("span", { class: "word" }, " " + word));
+      return Object.assign(cell, { title: word });
     }
     if (column.key === "type") {
       cell.prepend(swatch(line.row.color));
+      return Object.assign(cell, { title: line.row.type });
     }
   } else if (column.key === "name") {
-    cell.textContent = line.part ?? series().items.name[line.item];
+    const whole = line.part ?? series().items.name[line.item];
+    cell.textContent = short_name(whole, name_room());  // the end of a name says more than its beginning
     cell.className = line.part === undefined ? "one" : "part";
+    return Object.assign(cell, { title: whole });
   } else if (line.part === undefined) {
     const i = line.item, s = series();
     if (column.key === "seconds") cell.textContent = in_unit(s.seconds_of(i));
@@ -153,26 +146,18 @@ function draw_rows() {
   const first = printing ? 0 : Math.max(0, Math.min(Math.floor(scrolled / kRowHeight), lines.length - high) - 4);
   const last = Math.min(lines.length, first + (printing ? kPrinted : high + 10));
   const spacer = (count) => {
-    const row = document.createElement("tr"), cell = document.createElement("td");
-    row.className = "spacer";
-    cell.colSpan = kColumns.length;
+    const cell = made("td", { colspan: kColumns.length });
     cell.style.height = count * kRowHeight + "px";
-    row.append(cell);
-    return row;
+    return made("tr", { class: "spacer" }, cell);
   };
   shown_names = short_names(lines.slice(first, last).map((line) => line.row.name), name_room());
   const list = columns();
   let right = 0;
   const in_view = list.map((column) => { const left = right; right += wide_of(column); return printing || left < room.rows + scrolled_right; });
   const body = lines.slice(first, last).map((line, k) => {
-    const tr = document.createElement("tr");
-    tr.dataset.line = first + k;
-    tr.setAttribute("aria-rowindex", first + k + 2);
-    tr.classList.toggle("selected", line.row === series().rows[state.row]);
-    tr.setAttribute("aria-selected", line.row === series().rows[state.row]);
-    tr.classList.toggle("pointed", line.row === pointed);
-    tr.classList.toggle("sub", line.item !== undefined);
-    tr.append(...list.map((column, at) => (in_view[at] ? cell_of(column, line) : made("td", {}))));
+    const is_selected = line.row === series().rows[state.row];
+    const tr = made("tr", { "data-line": first + k, "aria-rowindex": first + k + 2, "aria-selected": is_selected }, ...list.map((column, at) => (in_view[at] ? cell_of(column, line) : made("td", {}))));
+    for (const [name, is] of [["selected", is_selected], ["pointed", line.row === pointed], ["sub", line.item !== undefined]]) tr.classList.toggle(name, is);
     return tr;
   });
   clearTimeout(rest_waits);
@@ -204,11 +189,15 @@ function step_row(step) {
   select(next);
   show_card_of(next);
 }
+function toggle_open(row) {
+  if (!open_rows.delete(row)) open_rows.add(row);
+  update("table");
+}
 scroller.addEventListener("keydown", (event) => {
   if (event.target !== scroller || event.ctrlKey || event.metaKey) return;
   const row = series().rows[state.row];
   const keys = { ArrowDown: () => step_row(1), ArrowUp: () => step_row(-1), Home: () => step_row(-Infinity), End: () => step_row(Infinity),
-    Enter: () => { if (row) { open_rows.has(row) ? open_rows.delete(row) : open_rows.add(row); update("table"); } }, Escape: () => row && select(row) };
+    Enter: () => row && toggle_open(row), Escape: () => row && select(row) };
   if (!keys[event.key]) return;
   event.preventDefault();
   keys[event.key]();
@@ -230,8 +219,7 @@ table.tBodies[0].addEventListener("click", (event) => {
   if (!tr) return;
   const { row } = lines[tr.dataset.line];
   if (event.target.classList.contains("expand")) {
-    open_rows.has(row) ? open_rows.delete(row) : open_rows.add(row);
-    update("table");
+    toggle_open(row);
     return;
   }
   select(row);
@@ -245,6 +233,6 @@ window.addEventListener("beforeprint", () => {
   printing = true;
   draw_header();
   draw_rows();
-  document.getElementById("printed").textContent = `${Math.min(kPrinted, lines.length)} of ${lines.length} rows, those with the most time first`;
+  by_id("printed").textContent = `${Math.min(kPrinted, lines.length)} of ${lines.length} rows, those with the most time first`;
 });
 window.addEventListener("afterprint", () => { printing = false; draw_header(); draw_rows(); });

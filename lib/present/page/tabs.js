@@ -4,7 +4,7 @@ const tab_bar = by_id("tab-bar");
 const figures = (kind) => [...document.querySelectorAll(`.view[data-view="${kind}"]`)];
 const of_figures = (kind) => ({ is_there: () => figures(kind).some((figure) => +figure.dataset.s === state.s), draw: () => figures(kind).forEach((figure) => (figure.hidden = +figure.dataset.s !== state.s)) });
 const kTabs = {
-  compare: { is_there: () => !!pairing, draw: draw_compare },
+  compare: { is_there: () => !!pairing, draw: (rows, holder) => draw_compare(rows, holder) },
   structure: { is_there: has_structure, draw: draw_structure },
   timeline: { is_there: () => series().seconds > 0, draw: draw_timeline },
   types: { is_there: () => series().rows.some((row) => row.has_time), draw: draw_types },

@@ -11,6 +11,7 @@
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/text.h"
 #include "report/rows.h"
+#include "report/verdict.h"
 
 namespace pagoda::present {
 namespace plot {
@@ -67,6 +68,10 @@ std::string draw_memory(const documents::EstimateDocument& estimate, const std::
 
 // Time, speed and memory over a swept size, each if it is known at two points.
 std::vector<LineChart> sweep_charts(const documents::EstimateSweep& sweep) {
+  std::string subtitle = "both axes logarithmic: a straight line is a power law";
+  if (const auto knee = report::knee_of(sweep))
+    subtitle = cat("from ", sweep.dims.front(), " ", base::grouped(knee->size), " on ",
+                   base::rounded(100 * knee->share, 2), " % of the best rate; both axes logarithmic");
   struct Quantity {
     const char *title, *unit, *bound;
     std::size_t color;
@@ -95,7 +100,7 @@ std::vector<LineChart> sweep_charts(const documents::EstimateSweep& sweep) {
     }
     if (least.points.size() < 2) continue;
     LineChart chart{.title = std::string(title) + " over " + sweep.dims.front(),
-                    .subtitle = "both axes logarithmic: a straight line is a power law",
+                    .subtitle = subtitle,
                     .x_title = sweep.dims.front(),
                     .y_title = {},
                     .is_x_logarithmic = true,

@@ -7,6 +7,7 @@
 #include "pagoda/present/spell.h"
 #include "plot/json_parts.h"
 #include "plot/roofs.h"
+#include "report/verdict.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -176,7 +177,8 @@ void write_device(base::JsonWriter& json, const DeviceSpec& device, const std::a
   const Roofs roofs = make_roofs({.device = device}, std::nullopt);
   json.begin_object(JsonLayout::Line)
       .member("id", device.id + (device.power_mode.empty() ? "" : ":" + device.power_mode))
-      .member("name", device.name);
+      .member("name", device.name)
+      .member("graph", report::graph_name(device.name));
   json.key("roofs").begin_array(JsonLayout::Line);
   for (const Roof& roof : roofs.compute)
     json.begin_array(JsonLayout::Line).value(roof.id).value(roof.name).value(roof.value).end_array();
@@ -210,7 +212,8 @@ void write_device(base::JsonWriter& json, const DeviceSpec& device, const std::a
 }  // namespace
 
 std::string what_if_json(const Chart& chart) {
-  if (chart.series.size() != 1 || chart.estimates.size() != 1 || !chart.measured.empty() || chart.by_model) return "";
+  if (chart.series.size() != 1 || chart.estimates.size() != 1 || chart.series.front().has_time() || chart.by_model)
+    return "";
   const ChartEstimate& estimate = chart.estimates.front();
   const auto& roofline = estimate.document().roofline;
   if (!estimate.source->what_if || !roofline || roofline->device != chart.device.id) return "";
@@ -239,9 +242,6 @@ std::string what_if_json(const Chart& chart) {
         for (const RooflinePart& part : kernel.parts)
           for (const auto& precision : {part.precision, part.narrowest})
             if (precision) is_used[static_cast<std::size_t>(*precision)] = true;
-  json.key("precisions").begin_array(JsonLayout::Line);
-  for (std::size_t i = 0; i < kPrecisions; ++i) json.value(to_string(static_cast<Precision>(i)));
-  json.end_array();
   json.key("devices").begin_array();
   for (const DeviceSpec& device : what_if.devices) {
     // Leaves out devices whose roofs cannot be drawn.
@@ -250,8 +250,12 @@ std::string what_if_json(const Chart& chart) {
   }
   json.end_array();
   json.member("bytes_at_least", estimate.document().fit && estimate.document().fit->at_least)
-      .member("params", estimate.document().totals.counts.params)
-      .end_object();
+      .member("at_least", estimate.document().totals.counts.bytes.is_at_least())
+      .member("unset", estimate.document().unset)
+      .member("precision", report::precision_text(*roofline));
+  json.key("words").begin_object(JsonLayout::Line);
+  for (const auto& [name, sentence] : report::sentences()) json.member(name, sentence);
+  json.end_object().end_object();
   return std::move(json).text();
 }
 

@@ -1,8 +1,7 @@
 // Other sizes, precisions and devices: evaluates the table of formulas in the page. The bound of a kernel is computed
 // as in core/roofline_table.h; everything that the page shows for a changed request follows from the sums over kernels.
-const what = JSON.parse(document.getElementById("what-if-data")?.textContent ?? "null");
-const as_asked = what && { sizes: what.sizes.map((size) => size.value), case: what.case, device: 0, fused: what.fused, resident: false };
-let asked = what && structuredClone(as_asked);
+const as_asked = { sizes: what.sizes.map((size) => size.value), case: what.case, device: 0, fused: what.fused, resident: false };
+let asked = structuredClone(as_asked);
 
 // Returns a function that evaluates formulas at these sizes; symbols that no control sets are 1.
 function formulas_at(sizes) {
@@ -30,7 +29,7 @@ function kernel_of(counts, precisions) {
   for (let i = 0; 2 * i < precisions.length; ++i) kernel.push(...counts.slice(2 + 5 * i, 7 + 5 * i), precisions[2 * i], precisions[2 * i + 1]);
   return kernel;
 }
-for (const { rows, fused } of what?.cases ?? [])
+for (const { rows, fused } of what.cases)
   for (const work of [rows, fused])
     work.kernels = work.count.map((_, i) => kernel_of(what.counts[work.kernels[2 * i]], what.kernel_precisions[work.kernels[2 * i + 1]]));
 // Busy seconds of tensor units, of lanes, and of lanes with special units; null if a rate is unknown.
@@ -74,14 +73,13 @@ function bound_of(kernel, value, device) {
 }
 // Sums over kernels, as in roofline().
 function sums_of(work, unmodelled, value, device) {
-  const sums = { seconds: 0, memory_bound: 0, latency_bound: 0, launches: 0, unknown: unmodelled, bounds: [] }, busy = [0, 0, 0];
+  const sums = { seconds: 0, memory_bound: 0, launches: 0, unknown: unmodelled, bounds: [] }, busy = [0, 0, 0];
   let needed = 0;
   work.kernels.forEach((kernel, id) => {
     const count = work.count[id], bound = bound_of(kernel, value, device);
     sums.bounds.push(bound);
     sums.seconds += count * bound.seconds;
-    if (bound.launched) sums.latency_bound += count * bound.seconds;
-    else if (bound.memory > (bound.compute ?? 0)) sums.memory_bound += count * bound.seconds;
+    if (bound.memory > (bound.compute ?? 0)) sums.memory_bound += count * bound.seconds;
     if (bound.runs) sums.launches += count;
     if (!bound.known) sums.unknown += count;
     units_of(kernel, 6, value, device)?.forEach((seconds, i) => (busy[i] += count * seconds));
@@ -99,30 +97,83 @@ function answer_of(request) {
   const batch = what.sizes.findIndex((size) => size.batch);
   const items = what.tokens !== null ? value(what.tokens) : batch >= 0 ? request.sizes[batch] : null;
   const chosen = request.fused ? fused : rows;
-  return { of, device, rows, fused, chosen, macs, items, flops: what.weights[0] * macs + what.weights[1] * arith + what.weights[2] * special + what.weights[3] * comparisons,
+  const launched = device.launch === null ? null : Math.max(chosen.seconds, chosen.launches * device.launch);
+  return { of, device, rows, fused, chosen, macs, items, launched, is_launched: launched !== null && chosen.seconds > 0 && launched > 1.05 * chosen.seconds, flops: what.weights[0] * macs + what.weights[1] * arith + what.weights[2] * special + what.weights[3] * comparisons,
     bytes: request.fused ? fused_read + fused_written : read + written, memory: of.memory === null ? null : value(of.memory) };
 }
 
-// What bounds most of the time: the rule of report::split_text().
-function split_text({ seconds, memory_bound, latency_bound }) {
-  const memory = seconds > 0 ? memory_bound / seconds : 0, latency = seconds > 0 ? latency_bound / seconds : 0, rest = 1 - memory - latency;
-  const [what, share] = [["memory", memory], ["latency", latency], ["arithmetic", rest]].reduce((a, b) => (b[1] > a[1] ? b : a));
-  return `${what} bounds ${exact_share(share)} % of it`;
+function scaled(value, unit, least, most) {
+  let power = least, shown = value / 1000 ** least;
+  for (; Math.abs(shown) >= 999.5 && power < most; ++power) shown /= 1000;
+  return ((value === 0 ? "0" : digits3(shown)) + " " + (value === 0 ? "" : kPrefixes[power + 8]) + unit).trim();
+}
+const exact_seconds = (value) => scaled(value, "s", value > 0 && value < 0.5e-12 ? -8 : -3, 0);
+const exact_intensity = (value) => (value >= 999.5 && value < 1e6 ? Math.round(value).toLocaleString("en") : digits3(value));
+const exact_rate = (value, unit) => scaled(value, unit, 0, 6);
+const exact_count = (value, unit = "") => (value < 1000 ? (Math.round(value) + " " + unit).trim() : scaled(value, unit, 0, 8));
+// The sentences of the command line, filled as report::said() does.
+const said = (name, values) => what.words[name].replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "").replace(/ \(\)$/, "");
+const exact_part = (share) => { const percent = 100 * share; return percent >= 9.95 ? String(Math.round(percent)) : percent.toFixed(percent >= 0.995 ? 1 : 2); };
+// Times without their unit, as long as all have that of the first.
+function beside(time, ...list) {
+  let first = time.split(" ")[1];
+  return list.map(exact_seconds).map((text) => { const [number, unit] = text.split(" "); if (unit !== first) first = ""; return unit === first ? number : text; });
+}
+function exact_speed(value, unit) {
+  if (value >= 999.5e6) return exact_rate(value, unit);
+  if (value >= 999500) return digits3(value / 1e6) + " M " + unit;
+  return (value < 999.5 ? digits3(value) : Number(value.toPrecision(3)).toLocaleString("en")) + " " + unit;
+}
+const rate_unit = (answer) => (answer.items === null ? "runs/s" : what.tokens !== null ? "tokens/s" : "items/s");
+// Sizes that the file leaves open and that nobody has set yet.
+const unset_sizes = () => what.unset.filter((name) => what.sizes.some((size, i) => size.name === name && asked.sizes[i] === null));
+// The parts of the headline, as report::verdict_of() makes them: name, separator, text.
+function headline_of(answer) {
+  const { chosen, device } = answer, unset = unset_sizes(), parts = [], add = (name, separator, text) => { if (text) parts.push([name, parts.length ? separator : "", text]); };
+  if (unset.length) return [["time", "", said("unset", { dims: unset.join(", ") })]];
+  const fit = fits_text(answer), fits = !fit.startsWith("does not"), time = exact_seconds(chosen.seconds);
+  if (!fits) add("fit", "", fit);
+  if (asked.resident) {
+    add("time", "; ", "time by the command below");
+    add("bound", ", ", "its bytes need the order of the kernels");
+  } else {
+    const other = asked.fused ? [answer.rows.seconds, "unfused"] : [answer.fused.seconds, "fused"];
+    const [floor, else_takes] = beside(time, chosen.floor, other[0]), others = [said("floor", { time: floor }), said("other", { time: else_takes, what: other[1] })].join("; ");
+    const share = chosen.seconds > 0 ? chosen.memory_bound / chosen.seconds : 0, by_memory = share >= 0.5;
+    add("time", "; ", answer.is_launched ? said("launched", { launched: exact_seconds(answer.launched), time, graph: device.graph })
+      : said(chosen.unknown ? "part" : what.at_least ? "least" : "bound", { time, what: asked.fused ? "fused" : "unfused", others }));
+    if (!answer.is_launched) add("bound", ", ", said("limit", { limit: by_memory ? "memory" : "compute", share: exact_part(by_memory ? share : 1 - share) }));
+    if (what.tokens !== null && answer.items !== null) {
+      const rate = (seconds) => exact_speed(answer.items / seconds, rate_unit(answer));
+      add("rate", ", ", said(answer.is_launched ? "rates" : "rate", { rate: rate(answer.is_launched ? answer.launched : chosen.seconds), graph_rate: rate(chosen.seconds), graph: device.graph }));
+    }
+  }
+  if (fits) add("fit", "; ", fit);
+  return parts;
+}
+// What the page knows to be faster; advice on precision and batch is for the sizes of the command line.
+function actions_of(answer) {
+  const { chosen, fused, device } = answer, list = [], gain = (from, to) => ` (${digits3(from / to)}×).`;
+  if (unset_sizes().length) return list;
+  const most = fits_text(answer).startsWith("does not") && largest_text(answer).split("largest batch ")[1];
+  if (most) list.push(`Batch ${most} is the largest that fits.`);
+  if (asked.resident) return list;
+  if (answer.is_launched) list.push(said("graph", { graph: device.graph, from: exact_seconds(answer.launched), to: exact_seconds(chosen.seconds) }) + gain(answer.launched, chosen.seconds));
+  const now = Math.max(chosen.seconds, answer.launched ?? 0), then = Math.max(fused.seconds, fused.launches * (device.launch ?? 0));
+  if (!asked.fused && now > 1.05 * then) list.push(said("fuse", { from: exact_seconds(now), to: exact_seconds(then) }) + gain(now, then));
+  return list;
 }
 // The answer in the wording of the command line.
 function facts_of_answer(answer) {
-  const { chosen, device } = answer, at_least = answer.of.unmodelled > 0 ? "≥ " : "", time = chosen.seconds;
-  const unit = answer.items === null ? "runs/s" : what.tokens !== null ? "tokens/s" : "items/s";
-  const eager = device.launch === null ? null : Math.max(time, chosen.launches * device.launch);
-  return [
-    ["work", at_least + exact_count(answer.flops, "FLOP"), exact_count(answer.macs) + " multiply-accumulates"],
-    ...(asked.resident ? [] : [["traffic", at_least + exact_count(answer.bytes, "B"), answer.bytes > 0 && !answer.of.unmodelled ? exact_intensity(answer.flops / answer.bytes) + " FLOP/B" : ""],
-    ["time", "≥ " + exact_seconds(time), (chosen.unknown ? "of the modelled part · " : "") + split_text(chosen) + " · " + `${chosen.launches.toLocaleString("en")} kernel${chosen.launches === 1 ? "" : "s"}`],
-    ["speed", "≤ " + exact_rate((answer.items ?? 1) / time, unit), ""]]),
-    ...(eager > 1.05 * time && !asked.resident ? [["launches", "≥ " + exact_seconds(eager), "with a launch a kernel" + (device.assumed ? " (assumed)" : "")]] : []),
-    ["floor", "≥ " + exact_seconds(chosen.floor), "whatever an engine fuses"],
-    ...fit_facts(answer),
-  ];
+  const { chosen, device } = answer, at_least = answer.of.unmodelled > 0 || what.at_least ? "≥ " : "", time = chosen.seconds;
+  const facts = [["work", at_least + exact_count(answer.flops, "FLOP"), exact_count(answer.macs) + " multiply-accumulates"]];
+  if (unset_sizes().length) return facts;
+  if (!asked.resident) {
+    facts.push(["traffic", at_least + exact_count(answer.bytes, "B"), answer.bytes > 0 && !answer.of.unmodelled ? exact_intensity(answer.flops / answer.bytes) + " FLOP/B" : ""]);
+    facts.push(["speed", "≤ " + exact_speed((answer.items ?? 1) / (answer.is_launched ? answer.launched : time), rate_unit(answer)), `${chosen.launches.toLocaleString("en")} kernel${chosen.launches === 1 ? "" : "s"}`]);
+    if (answer.is_launched) facts.push(["launches", "≥ " + exact_seconds(answer.launched), device.assumed ? "a launch is assumed" : ""]);
+  }
+  return [...facts, ...fit_facts(answer)];
 }
 
 // Whether the model fits, and the largest batch that fits. No answer if the memory is unknown, or if a lower bound of
@@ -160,14 +211,14 @@ function command_of(request) {
   const words = ["onnx-estimate", ...what.arguments.map(quoted), "--device", quoted(what.devices[request.device].id)];
   if (what.cases[request.case].option) words.push("--precision", what.cases[request.case].option);
   what.sizes.forEach((size, i) => { if (request.sizes[i] !== null) words.push(...(size.option.endsWith(" ") ? [size.option.trim(), String(request.sizes[i])] : size.option.split(" ").slice(0, 1).concat(quoted(size.option.split(" ").slice(1).join(" ") + request.sizes[i])))); });
-  if (request.fused) words.push("--traffic", request.resident ? "resident" : "fused");
+  words.push("--traffic", request.resident ? "resident" : request.fused ? "fused" : "unfused");
   return words.join(" ");
 }
 
 // The chart's rows for the request: new columns replace the original ones.
-const still_items = what && structuredClone(chart.series[0].items), still_roofs = what && chart.roofs, still_star = what && chart.series[0].bound_star;
-const still_shapes = what && chart.series[0].items.shape, still_total = what && chart.series[0].seconds;
-let answered = what && answer_of(asked);
+const still_items = structuredClone(chart.series[0].items), still_roofs = chart.roofs, still_star = chart.series[0].bound_star;
+const still_shapes = chart.series[0].items.shape, still_total = chart.series[0].seconds;
+let answered = answer_of(asked);
 function put_rows(answer) {
   answered = answer;
   const source = chart.series[0], items = source.items, is_still = is_as_asked();
@@ -240,7 +291,7 @@ function put_kernels(answer, items) {
     if (id < 0) return;
     const bound = answer.fused.bounds[answer.of.groups[id]];
     if (leads.get(id) !== i || !bound?.runs) {
-      items.dot[i] = null, items.absence[i] = 1;
+      items.dot[i] = null, items.absence[i] = bound?.runs ? 8 : 1;
       return;
     }
     const kind = answer.of.groups[id] + "/" + items.type[i];
@@ -289,12 +340,18 @@ function put_roofs(answer, is_still) {
   }
   if (!is_still) {
     const items = chart.series[0].items;
-    items.roof.forEach((roof, i) => { if (roof !== null) main.set(roof, (main.get(roof) ?? 0) + Math.max(items.compute_seconds[i] ?? 0, items.memory_seconds[i] ?? 0)); });
-    chart.roofs.main = [...main].sort((a, b) => b[1] - a[1])[0]?.[0] ?? 0;
-    chart.roofs.compute = chart.roofs.compute.map((roof, i) => ({ ...roof, shown: i === chart.roofs.main || (main.get(i) ?? 0) > 0.01 * answer.chosen.seconds }));
+    const work = new Map(), all = items.flops.reduce((sum, flops) => sum + (flops ?? 0), 0);
+    items.roof.forEach((roof, i) => {
+      if (roof === null) return;
+      main.set(roof, (main.get(roof) ?? 0) + Math.max(items.compute_seconds[i] ?? 0, items.memory_seconds[i] ?? 0));
+      work.set(roof, (work.get(roof) ?? 0) + (items.flops[i] ?? 0));
+    });
+    // As choose_roofs() of plot/chart.cpp.
+    const [most, flops] = [...work].sort((a, b) => b[1] - a[1])[0] ?? [0, 0];
+    Object.assign(chart.roofs, { main: most, has_main: flops > 0.5 * all });
+    chart.roofs.compute = chart.roofs.compute.map((roof, i) => ({ ...roof, shown: (chart.roofs.has_main && i === chart.roofs.main) || (main.get(i) ?? 0) > 0.01 * answer.chosen.seconds }));
   }
-  kDefault.roof = chart.roofs.main;
-  Object.assign(state, { roof: chart.roofs.main, roofs: null });
+  Object.assign(state, { roof: main_roof(series()), roofs: null });
   const low = Math.floor(Math.log10(0.01 * chart.roofs.bandwidth[0].value)) - 1, peak = Math.max(...chart.roofs.compute.map((roof) => roof.value));
   if (asked.device !== 0) chart.axes = { intensity: still_axes.intensity, performance: [10 ** low, 10 ** Math.ceil(Math.log10(1.4 * peak))] };
   else chart.axes = still_axes;
@@ -302,55 +359,44 @@ function put_roofs(answer, is_still) {
 }
 const still_axes = chart.axes;
 
-// Updates headline, ladder and answer, and greys out what no longer applies.
-const still_verdict = ["model", "device", "time", "bound", "fit"].map((key) => document.getElementById("verdict-" + key)?.textContent);
+// Updates headline, ladder, actions and answer, and greys out what no longer applies.
+const still_verdict = ["model", "device", "text"].map((key) => by_id("verdict-" + key)?.innerHTML), still_actions = by_id("actions")?.innerHTML;
+const kept_rungs = [...document.querySelectorAll("#ladder li")].map((item) => item.outerHTML).join("");
 function put_verdict(answer) {
-  const is_still = is_as_asked(), { device, of, chosen } = answer, text = (key, value) => { const node = document.getElementById("verdict-" + key); if (node) node.textContent = value; };
-  if (is_still) {
-    ["model", "device", "time", "bound", "fit"].forEach((key, i) => text(key, still_verdict[i]));
+  const is_still = is_as_asked(), { device, of, chosen } = answer, unset = unset_sizes();
+  const node = (key) => by_id("verdict-" + key), ladder = by_id("ladder");
+  if (!node("text")) {
+    // A model without work has no verdict.
+  } else if (is_still) {
+    ["model", "device", "text"].forEach((key, i) => (node(key).innerHTML = still_verdict[i]));
+    by_id("actions").innerHTML = still_actions;
+    if (ladder) ladder.innerHTML = kept_rungs;
   } else {
-    text("model", what.model + what.sizes.map((size, i) => `, ${size.name}=${asked.sizes[i] ?? "1 (free)"}`).join(""));
-    text("device", device.name + (of.precision ? ` (${of.precision})` : ""));
-    text("time", asked.resident ? "time by the command below" : "at least " + exact_seconds(chosen.seconds) + (chosen.unknown ? " for what is modelled" : ""));
-    text("bound", asked.resident ? "its bytes need the order of the kernels" : split_text(chosen));
-    text("fit", fits_text(answer) || "whether it fits: see the command below");
+    node("model").textContent = what.model + what.sizes.map((size, i) => `, ${size.name}=${asked.sizes[i] ?? "1 (free)"}`).join("");
+    node("device").textContent = `${device.name} (${of.precision ?? what.precision})`;
+    const is_bad = (name, text, i) => i === 0 && (unset.length > 0 || name === "fit" && text.startsWith("does not"));
+    node("text").replaceChildren(...headline_of(answer).flatMap(([name, separator, text], i) => [separator, made("span", { id: "verdict-" + name, class: is_bad(name, text, i) ? "bad" : "" }, text)]));
+    by_id("actions").replaceChildren(...actions_of(answer).map((text) => made("li", {}, text)));
+    if (ladder) put_ladder(ladder, unset.length ? [] : [["unfused", answer.rows.seconds], ["fused", answer.fused.seconds], ["floor", chosen.floor], ...(answer.is_launched ? [["launched", answer.launched]] : [])]);
   }
-  const ladder = document.getElementById("ladder"), rungs = [...(asked.fused && what.fused ? [] : [["unfused", answer.rows.seconds]]), ["fused", answer.fused.seconds], ["floor", chosen.floor], ...kept_rungs];
-  const longest = Math.max(...rungs.map(([, seconds]) => seconds));
-  ladder.replaceChildren(...rungs.map(([name, seconds, is_kept]) => {
-    const item = document.createElement("li"), label = document.createElement("span"), time = document.createElement("b"), bar = element("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
-    item.dataset.rung = name;
-    item.classList.toggle("stale", !!is_kept && !is_still);
-    element("rect", { width: (100 * seconds) / longest, height: 10 }, bar);
-    label.textContent = name;
-    time.textContent = exact_seconds(seconds);
-    item.append(label, bar, time);
-    return item;
-  }));
-  const list = document.getElementById("answer");
-  list.replaceChildren(...facts_of_answer(answer).map(([key, value, remark]) => {
-    const term = document.createElement("dt"), fact = document.createElement("dd"), strong = document.createElement("b");
-    term.textContent = key;
-    strong.textContent = value;
-    fact.dataset.fact = key;
-    fact.append(strong, remark ? " · " + remark : "");
-    const pair = document.createElement("div");
-    pair.append(term, fact);
-    return pair;
-  }));
-  for (const node of document.querySelectorAll("#actions, .view, .energy")) node.classList.toggle("stale", !is_still);
-  for (const node of document.querySelectorAll(".split, #tabs")) node.classList.toggle("stale", asked.resident);
+  by_id("answer").replaceChildren(...facts_of_answer(answer).map(([key, value, remark]) =>
+    made("div", {}, made("dt", {}, key), made("dd", { "data-fact": key }, made("b", {}, value), remark ? " · " + remark : ""))));
+  for (const node of document.querySelectorAll(".view, .energy")) node.classList.toggle("stale", !is_still);
+  for (const node of document.querySelectorAll(".split, #tabs")) node.classList.toggle("stale", asked.resident || unset.length > 0);
   // Energy constants are valid for one device and one precision.
   by_id("energy").classList.toggle("stale", asked.device !== 0 || asked.case !== as_asked.case);
-  document.getElementById("what-if-note").hidden = is_still;
-  document.getElementById("what-if-command").textContent = command_of(asked);
-  document.getElementById("what-if-reset").disabled = is_still;
+  by_id("what-if-note").hidden = is_still;
+  by_id("what-if-command").textContent = command_of(asked);
+  by_id("what-if-reset").disabled = is_still;
 }
-// Predictions and measured runs, which only exist for the original request.
-const kept_rungs = [...document.querySelectorAll("#ladder li")].filter((item) => ["predicted", "measured"].includes(item.dataset.rung))
-  .map((item) => { const found = chart_rungs().find(([name]) => name === item.dataset.rung); return [...found, true]; });
-function chart_rungs() {
-  return [...document.querySelectorAll("#ladder li")].map((item) => [item.dataset.rung, +item.dataset.seconds]);
+// Bounds of the request. A prediction and a measured run exist for the original request alone.
+function put_ladder(ladder, rungs) {
+  const longest = Math.max(...rungs.map(([, seconds]) => seconds));
+  ladder.replaceChildren(...rungs.map(([name, seconds]) => {
+    const bar = element("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
+    element("rect", { width: (100 * seconds) / longest, height: 10 }, bar);
+    return made("li", { "data-rung": name }, made("span", {}, name), bar, made("b", {}, exact_seconds(seconds)));
+  }));
 }
 
 // Whether every count is valid at this size: convolution kernels larger than the image make counts negative.
@@ -360,6 +406,8 @@ function is_possible(i, size) {
 }
 function ask(change) {
   asked = { ...asked, sizes: [...asked.sizes], ...change };
+  by_id("what-if-error").textContent = "";
+  for (const number of document.querySelectorAll("#what-if [aria-invalid=true]")) number.setAttribute("aria-invalid", "false");
   const answer = answer_of(asked);
   put_rows(answer);
   put_verdict(answer);
@@ -367,22 +415,19 @@ function ask(change) {
   update();
 }
 function connect_what_if() {
-  if (!what) return;
   const form = by_id("what-if"), holder = by_id("what-if-sizes");
   form.hidden = false;
   form.addEventListener("submit", (event) => event.preventDefault());
   const set_size = (i, value) => { const sizes = [...asked.sizes]; sizes[i] = value; ask({ sizes }); };
   const controls = what.sizes.map((size, i) => {
-    const label = document.createElement("label"), number = document.createElement("input"), range = document.createElement("input");
-    Object.assign(number, { type: "number", min: size.name === "past" ? 0 : 1, max: size.most ?? 1e7, step: 1, placeholder: "1 (free)" });
-    number.dataset.size = size.name;
-    Object.assign(range, { type: "range", min: 0, max: Math.floor(Math.log2(size.most ?? (size.batch ? 4096 : 131072))), step: 1 });
-    range.setAttribute("aria-label", size.name + " in powers of two");
-    label.append(size.name + " ", number);
-    holder.append(label, range);
+    const number = made("input", { type: "number", min: size.name === "past" ? 0 : 1, max: size.most ?? 1e7, step: 1, placeholder: "1 (free)", "data-size": size.name });
+    const range = made("input", { type: "range", min: 0, max: Math.floor(Math.log2(size.most ?? (size.batch ? 4096 : 131072))), step: 1, "aria-label": size.name + " in powers of two" });
+    holder.append(made("label", {}, size.name + " ", number), range);
     number.addEventListener("input", () => {
-      if (number.value === "") set_size(i, null);
-      else if (number.checkValidity() && is_possible(i, +number.value)) set_size(i, +number.value);
+      const is_good = number.value === "" ? !number.validity.badInput : number.checkValidity() && is_possible(i, +number.value);
+      by_id("what-if-error").textContent = is_good ? "" : number.checkValidity() ? `${size.name} ${number.value} is impossible: a window would be larger than its input` : `${size.name} is a whole number from ${number.min} to ${(+number.max).toLocaleString("en")}; the answer is still of ${asked.sizes[i] ?? "1"}`;
+      number.setAttribute("aria-invalid", String(!is_good));
+      if (is_good) set_size(i, number.value === "" ? null : +number.value);
     });
     range.addEventListener("input", () => set_size(i, 2 ** +range.value));
     return () => {
@@ -390,7 +435,7 @@ function connect_what_if() {
       range.value = Math.log2(Math.max(1, asked.sizes[i] ?? 1));
     };
   });
-  by_id("what-if-precision").append(...what.cases.map((each, i) => new Option(each.precision ?? "as filed", i)));
+  by_id("what-if-precision").append(...what.cases.map((each, i) => new Option(each.precision ?? "the file's", i)));
   by_id("what-if-device").append(...what.devices.map((each, i) => new Option(each.name, i)));
   by_id("what-if-precision").addEventListener("change", (event) => ask({ case: +event.target.value }));
   by_id("what-if-device").addEventListener("change", (event) => ask({ device: +event.target.value }));
@@ -405,5 +450,6 @@ function connect_what_if() {
   put_verdict(answered);
   put_gains(answered);
   show_what_if();
+  const first = what.sizes.find((size) => what.unset.includes(size.name));
+  if (first) holder.querySelector(`[data-size="${CSS.escape(first.name)}"]`).focus({ preventScroll: true });
 }
-let show_what_if = () => {};

@@ -11,6 +11,7 @@
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/conventions.h"
+#include "pagoda/documents/columns.h"
 #include "pagoda/measured/join.h"
 
 namespace pagoda::present::plot {
@@ -96,6 +97,7 @@ Series measured_series(Chart& chart, std::size_t at, const PlotInput& input) {
   series.label = estimate == nullptr ? measured.source : estimate->label();
   series.items = estimate == nullptr ? kernel_items(measured)
                                      : joined_items(*estimate, measured, chart.roofs, is_same_device(*estimate, chart));
+  series.ran_in = counted_precision(measured, chart.roofs);
   if (measured.seconds.value_or(0) > 0) series.run_seconds = measured.seconds;
   double joined = 0, all = 0;
   for (const Item& item : series.items) {
@@ -201,10 +203,19 @@ void add_changes(Chart& chart) {
   if (chart.changes.size() > kMaxChanges) chart.changes.resize(kMaxChanges);
 }
 
-// The roof of the items with the most time is the main one; roofs with more than 1% of the time are drawn.
+// The roof of the items with most FLOPs is the main one: what the model is made of runs under it. Each model counts the
+// same. Roofs with more than 1% of the time are drawn.
 void choose_roofs(Chart& chart) {
-  std::vector<double> share(chart.roofs.compute.size(), 0);
-  double sum = 0;
+  std::vector<double> share(chart.roofs.compute.size(), 0), work = share;
+  double sum = 0, all_work = 0;
+  for (const Series& series : chart.series) {
+    double flops = 0;
+    for (const Item& item : series.items) flops += item.work().value_or(0);
+    if (flops <= 0) continue;
+    all_work += 1;
+    for (const Item& item : series.items)
+      if (item.roof) work[*item.roof] += item.work().value_or(0) / flops;
+  }
   for (const Series& series : chart.series)
     for (const Item& item : series.items)
       if (item.roof && series.seconds > 0) {
@@ -212,7 +223,9 @@ void choose_roofs(Chart& chart) {
         share[*item.roof] += part;
         sum += part;
       }
-  if (sum > 0) chart.roofs.main = static_cast<std::size_t>(std::ranges::max_element(share) - share.begin());
+  const auto most = std::ranges::max_element(work);
+  if (*most > 0) chart.roofs.main = static_cast<std::size_t>(most - work.begin());
+  chart.roofs.has_main = *most > 0.5 * all_work;
   for (std::size_t i = 0; i < share.size(); ++i) chart.roofs.compute[i].shown = sum <= 0 || share[i] > 0.01 * sum;
   if (chart.options.precision) {
     const Precision precision = *chart.options.precision;
@@ -220,8 +233,9 @@ void choose_roofs(Chart& chart) {
     if (!wanted) wanted = roof_named(chart.roofs, precision, Unit::Vector);
     if (!wanted) throw Error(cat(chart.device.name, ": no peak of ", to_string(precision), " is known"));
     chart.roofs.main = *wanted;
+    chart.roofs.has_main = true;
   }
-  chart.roofs.compute[chart.roofs.main].shown = true;
+  if (chart.roofs.has_main) chart.roofs.compute[chart.roofs.main].shown = true;
   // Intensities use DRAM bytes: roofs of other levels are only drawn if bytes were measured at those levels.
   const auto has_bytes = [&](std::optional<double> Item::*bytes) {
     return std::ranges::any_of(chart.series, [&](const Series& series) {
@@ -370,16 +384,23 @@ void label_by_file(Chart& chart, const PlotInput& input) {
 std::string default_title(const Chart& chart) {
   std::string title;
   const std::string machine = " on " + machine_text(chart);
+  if (chart.series.empty()) return "Roofline of " + chart.device.name;
+  // One condition of all models stands at the end, several stand beside their models.
+  const auto condition = [&](const Series& series) { return condition_text(chart, series); };
+  const bool is_common = std::ranges::all_of(
+      chart.series, [&](const std::string& each) { return each == condition(chart.series.front()); }, condition);
+  const std::string end = is_common ? cat(machine, ": ", condition(chart.series.front())) : machine;
   if (chart.path.size() > 1) {
     // "resnet50, batch=1 … 256": one size differs.
     const ChartEstimate& base = chart.estimates[*chart.series.front().estimate];
     return cat(base.label(chart.path_dim), ", ", chart.path.front().label, " … ",
-               chart.path.back().label.substr(chart.path_dim.size() + 1), machine);
+               chart.path.back().label.substr(chart.path_dim.size() + 1), end);
   }
   for (const Series& series : chart.series) {
-    if (title.find(series.label) == std::string::npos) title += (title.empty() ? "" : " · ") + series.label;
+    const std::string part = series.label + (is_common ? "" : cat(" [", condition(series), "]"));
+    if (title.find(part) == std::string::npos) title += (title.empty() ? "" : " · ") + part;
   }
-  return title.empty() ? "Roofline of " + chart.device.name : title + machine;
+  return title + end;
 }
 
 // The published rules count different FLOPs and bytes than the bounds of the rows: the star of the whole model uses the
@@ -395,6 +416,20 @@ void use_published_counts(Series& series, const Chart& chart) {
 }
 
 }  // namespace
+
+std::string condition_text(const Chart& chart, const Series& series) {
+  const ChartEstimate* const of = chart.estimate_of(series);
+  const documents::EstimateDocument* const estimate = of == nullptr ? nullptr : &of->document();
+  const TrafficModel model =
+      estimate != nullptr && estimate->traffic ? estimate->traffic->model : TrafficModel::Unfused;
+  std::string precision;
+  if (series.ran_in)
+    precision = to_string(*series.ran_in);
+  else if (estimate != nullptr)
+    precision = documents::precision_text(*estimate, model, estimate->precision);
+  const std::string traffic(series.has_time() || estimate == nullptr ? "measured" : to_string(model));
+  return precision.empty() ? traffic : cat(precision, ", ", traffic);
+}
 
 std::int64_t device_count(const ChartEstimate& estimate, const Chart& chart) {
   const auto& roofline = estimate.document().roofline;

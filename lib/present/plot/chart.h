@@ -109,13 +109,14 @@ struct Item {
   // The share of the attainable speed: bound / measured; empty without a measurement.
   std::optional<double> roof_share() const { return documents::ratio(bound_seconds, seconds); }
   Limit limit = Limit::Unknown;
+  bool at_least = false;  // its counts, and so its time, are only lower bounds: a size that the data decide is 1
 };
 
 // Items with the same work, drawn as one dot.
 struct Dot {
   std::vector<std::size_t> items;
   // `name`: the items' common pattern, "layers.*/conv/Conv"; the first name if other dots have that pattern too.
-  // Aggregates are named by their type.
+  // Aggregates are named by their type and size, "Sqrt, 306 others": no member's name stands for the others.
   std::string type, name;
   bool aggregate = false;                    // combines items beyond PlotOptions::max_dots
   double seconds = 0, share = 0;             // sum; share of the series' time
@@ -123,7 +124,7 @@ struct Dot {
   std::optional<double> l1_x, l2_x;          // measured intensities, drawn at the measured speed
   std::optional<double> low_y, high_y;       // from the longest and shortest of repeated runs
   bool above_roof = false;                   // measured more than 5% above its roof
-  bool rail = false;                         // no FLOPs: y is then B/s
+  bool rail = false;                         // no FLOPs: stands on the rail at the left edge, by its time; y is B/s
   std::size_t color = 0;                     // index in Series::types; kColors is "other"
 
   // Where one dot stands for both: measured, else estimated.
@@ -163,7 +164,9 @@ struct Series {
   std::size_t outside = 0;                                         // items outside the frame
   double outside_share = 0;
   std::optional<double> joined_share;  // share of the measured time in kernels that joined a node
-  std::vector<Star> trajectory;        // the whole model over a swept size
+  // The precision in which a measured series did most of its work, by its counters; empty: not counted.
+  std::optional<Precision> ran_in;
+  std::vector<Star> trajectory;  // the whole model over a swept size
   std::vector<Star> runs;        // measured runs of the whole model, the best of each size, in order of their work
   std::vector<Star> other_runs;  // measured runs of a size that has a better one, such as in other power modes
   bool has_time() const { return measured.has_value(); }
@@ -222,6 +225,10 @@ struct Chart {
 Chart make_chart(const PlotInput& input, const PlotOptions& options);
 Chart make_chart(PlotInput&& input, const PlotOptions& options) = delete;
 
+// "float16, fused": the precision and the traffic that the numbers of a series are for. "float32 (file)": no other was
+// asked for; "tf32, measured": by counters.
+std::string condition_text(const Chart& chart, const Series& series);
+
 // The number of devices that an estimate is split over; 1 if it is for another machine than the chart's.
 std::int64_t device_count(const ChartEstimate& estimate, const Chart& chart);
 // "8 × NVIDIA H200 SXM 141 GB" if all estimates are split over that many devices.
@@ -251,6 +258,8 @@ std::vector<Item> estimate_items(const ChartEstimate& estimate, const Roofs& roo
 std::vector<Item> joined_items(const ChartEstimate& estimate, const documents::Measured& measured, const Roofs& roofs,
                                bool same_device);
 std::vector<Item> kernel_items(const documents::Measured& measured);
+// The precision in which most of the counted work was done; empty if it was not counted or has no roof here.
+std::optional<Precision> counted_precision(const documents::Measured& measured, const Roofs& roofs);
 void finish_series(Series& series, const Chart& chart);  // limits, dots, types, sums
 
 }  // namespace pagoda::present::plot

@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/enum_names.h"
 #include "plot/chart.h"
 #include "report/rows.h"
@@ -124,17 +125,18 @@ void limit_dots(Series& series, const Frame& frame, std::size_t limit) {
   std::map<std::tuple<std::string, int, int, bool>, Dot> cells;
   for (std::size_t i = limit; i < series.dots.size(); ++i) {
     const Dot& dot = series.dots[i];
-    Dot& joined = cells[{dot.type, cell(dot.place(), &Point::x), cell(dot.place(), &Point::y), dot.rail}];
+    const auto [at, is_new] =
+        cells.try_emplace({dot.type, cell(dot.place(), &Point::x), cell(dot.place(), &Point::y), dot.rail}, dot);
+    if (is_new) continue;  // a dot alone in its cell stays itself
+    Dot& joined = at->second;
     joined.aggregate = true;
-    joined.rail = dot.rail;
-    joined.type = joined.name = dot.type;
     joined.seconds += dot.seconds;
     joined.share += dot.share;
-    joined.color = dot.color;
     joined.items.insert(joined.items.end(), dot.items.begin(), dot.items.end());
   }
   series.dots.resize(limit);
   for (auto& [key, dot] : cells) {
+    if (dot.aggregate) dot.name = cat(dot.type, ", ", dot.items.size(), " others");
     place(series, frame, dot);
     series.dots.push_back(std::move(dot));
   }

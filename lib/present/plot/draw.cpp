@@ -43,12 +43,12 @@ void draw_axes(Svg& svg, const Chart& chart, const Layout& layout) {
     if (is_labelled(x, tick)) svg.text(x(tick.value), plot.y1 + 18, tick.label());
   svg.close().open("g id='ticks-y' class='ink' fill='%' text-anchor='end'", {kInk});
   for (const Tick& tick : y_ticks)
-    if (is_labelled(y, tick)) svg.text(plot.x0 - 8, y(tick.value) + 4, tick.label());
+    if (is_labelled(y, tick)) svg.text(layout.axis - 8, y(tick.value) + 4, tick.label());
   svg.close();
   constexpr const char* kTitle = "id='%' class='ink' text-anchor='middle' font-size='13' fill='%' transform='%'";
   svg.text((plot.x0 + plot.x1) / 2, plot.y1 + 40, "Arithmetic intensity [FLOP / DRAM byte]", kTitle,
            {"title-x", kInk, ""});
-  const double middle = (plot.y0 + plot.y1) / 2, left = plot.x0 - (chart.sheet.is_column ? 50 : 62);
+  const double middle = (plot.y0 + plot.y1) / 2, left = layout.axis - (chart.sheet.is_column ? 50 : 62);
   svg.text(left, middle, chart.is_energy ? "Work per joule [FLOP/J]" : "Performance [FLOP/s]", kTitle,
            {"title-y", kInk, filled("rotate(-90 % %)", {left, middle})});
   svg.close();
@@ -69,10 +69,11 @@ void draw_zones(Svg& svg, const Chart& chart, const Layout& layout, bool standal
 }
 
 void draw_ridge(Svg& svg, const Chart& chart, const Layout& layout, bool standalone) {
-  if (!layout.ridge) return;
-  const auto [x, y] = *layout.ridge;
+  // The page gets the parts in any case: its reader can choose a roof.
+  if (!layout.ridge && standalone) return;
+  const auto [x, y] = layout.ridge.value_or(Point{});
   const Box& plot = layout.scale.plot;
-  svg.open("g id='ridge'");
+  svg.open("g id='ridge' display='%'", {layout.ridge ? "" : "none"});
   svg.leaf("path class='ridge' stroke='%' stroke-dasharray='2 4' fill='none' d='M% %V%'", {kMuted, x, y, plot.y1});
   svg.leaf("circle class='ink-fill' cx='%' cy='%' r='3.5' fill='%'", {x, y, kInk});
   const std::string name = "ridge " + plain(chart.roofs.ridge(chart.roofs.main)) + " FLOP/B";
@@ -91,6 +92,20 @@ void draw_ridge(Svg& svg, const Chart& chart, const Layout& layout, bool standal
   svg.close();
 }
 
+// A line leads from the end of the roof to its label.
+void draw_margin_label(Svg& svg, const Layout& layout, const MarginLabel& label) {
+  if (label.rows.empty()) return;
+  constexpr double kRow = 13;
+  const double right = layout.scale.plot.x1;
+  svg.leaf("path class='lead' stroke='#8a939d' stroke-width='0.8' fill='none' d='M% %l3 0L% %'",
+           {right, label.line_y, label.box.x0 - 3, label.y});
+  double y = label.y + 4 - kRow * (static_cast<double>(label.rows.size()) - 1) / 2;
+  for (const std::string& row : label.rows) {
+    svg.text(label.box.x0, y, row, "class='ink' fill='%'", {kInk});
+    y += kRow;
+  }
+}
+
 void draw_roofs(Svg& svg, const Layout& layout) {
   svg.open("g id='roofs' fill='none'");
   for (const RoofMark& mark : layout.roofs) {
@@ -101,6 +116,7 @@ void draw_roofs(Svg& svg, const Layout& layout) {
       svg.leaf("path d='%' stroke='#333c46' stroke-width='%' stroke-dasharray='%'",
                {polyline({{mark.line->x0, mark.line->y0}, {mark.line->x1, mark.line->y1}}),
                 mark.is_main ? "2.2" : "1.2", mark.is_main ? "" : "7 4"});
+    if (mark.margin) draw_margin_label(svg, layout, *mark.margin);
     if (!mark.text.empty())
       svg.text(
           mark.text_x, mark.text_y, mark.text,
@@ -233,10 +249,26 @@ void draw_machines(Svg& svg, const Chart& chart, const Layout& layout) {
     svg.leaf("path d='%' stroke='%' stroke-width='1.6' stroke-dasharray='9 3'",
              {chart.is_energy ? arch_path(scale, *machine.energy, 160) : roofline_path(scale, machine),
               kPalette[(i + 1) % kColors]});
-    const StarLabel& label = layout.machine_labels[i];
-    svg.text(label.x, label.y, label.text, "class='halo' text-anchor='end' fill='%'", {kInk});
+    draw_margin_label(svg, layout, layout.machine_labels[i]);
   }
   svg.close();
+}
+
+// Rows without FLOPs, in a column whose height is the whole time.
+void draw_rail(Svg& svg, const Chart& chart, const Layout& layout) {
+  if (layout.rail.empty()) return;
+  const Series& series = chart.series.front();
+  svg.open("g id='rail' stroke-width='0.6' fill-opacity='0.75'");
+  for (const auto& [at, box] : layout.rail) {
+    const std::size_t color = series.dots[at].color;
+    svg.leaf("rect data-d='%' x='%' y='%' width='%' height='%' fill='%' stroke='%'",
+             {at, box.x0, box.y0, box.x1 - box.x0, box.y1 - box.y0, kPalette[color], kEdges[color]});
+  }
+  svg.close();
+  const Box& top = layout.rail.back().box;
+  const std::string_view middle = "text-anchor='middle'";
+  svg.note((top.x0 + top.x1) / 2, top.y0 - 18, "0 FLOP", kInk, middle);
+  svg.note((top.x0 + top.x1) / 2, top.y0 - 4, percent_text(layout.rail_share), kInk, middle);
 }
 
 void draw_head(Svg& svg, const Chart& chart) {
@@ -250,11 +282,16 @@ void draw_head(Svg& svg, const Chart& chart) {
     }
     return;
   }
-  // A long title gets smaller letters before it is cut: its end is the machine, its middle the sizes.
+  // A long title gets smaller letters, then a second row, before it is cut: its end is the machine and its precision.
   const double space = (sheet.panel.x1 - sheet.plot.x0) / kBold;
   double size = 19;
   while (size > 13 && text_width(chart.title, size) > space) --size;
-  svg.note(sheet.plot.x0, 32, fit(chart.title, size, space), kInk, filled("font-size='%' font-weight='bold'", {size}));
+  const std::vector<std::string> title = wrapped(chart.title, size, space, 2);
+  double y = title.size() == 1 ? 32 : 17;
+  for (const std::string& row : title) {
+    svg.note(sheet.plot.x0, y, row, kInk, filled("font-size='%' font-weight='bold'", {size}));
+    y += 17;
+  }
   const std::string text = sentence_of(chart);
   if (text.empty()) return;
   const std::vector<std::string> rows = wrapped(text, 13, sheet.panel.x1 - sheet.plot.x0, 2);
@@ -278,16 +315,14 @@ std::string sentence_of(const Chart& chart) {
   if (chart.series.empty()) return "";
   const std::optional<Verdict> verdict = chart.by_model || chart.is_energy ? std::nullopt : verdict_of(chart);
   if (!verdict) return chart.by_model || chart.is_energy ? summary(chart) : summary(chart, chart.series.front());
-  std::string text = verdict->time + (verdict->bound.empty() ? "" : ", " + verdict->bound);
-  if (!verdict->fit.empty()) text += "; " + verdict->fit;
-  for (const std::string& action : verdict->actions) text += ". " + action.substr(0, action.size() - 1);
+  std::string text = verdict->headline() + ".";
+  for (const report::Action& action : verdict->actions) text += " " + action.sentence();
   text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
-  return text + ".";
+  return text;
 }
 
 std::string draw_roofline(const Chart& chart, bool standalone) {
   const Sheet& sheet = chart.sheet;
-  const Box& plot = sheet.plot;
   Svg below;  // panel and footer, drawn first: they determine the height of a column sheet
   double height = sheet.height;
   if (standalone) {
@@ -295,6 +330,8 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
     const double foot = draw_footer(below, chart, sheet.is_column ? end : sheet.height - 70);
     if (sheet.is_column) height = foot;
   }
+  const Layout layout = make_layout(chart, 0);
+  const Box& plot = layout.scale.plot;
   Svg svg;
   svg.open(
       "svg xmlns='http://www.w3.org/2000/svg' id='roofline' viewBox='0 0 % %' width='%' height='%' font-family='%' "
@@ -309,15 +346,15 @@ std::string draw_roofline(const Chart& chart, bool standalone) {
   if (standalone) svg.element("style", ".halo{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}");
   svg.open("defs").open("clipPath id='plot-area'");
   svg.leaf("rect x='%' y='%' width='%' height='%'",
-           {plot.x0 - 16, plot.y0, plot.x1 - plot.x0 + 32, plot.y1 - plot.y0 + 1});
+           {plot.x0 - 10, plot.y0, std::max(plot.x1 + 16, sheet.plot.x1 + 8) - plot.x0 + 10, plot.y1 - plot.y0 + 1});
   svg.close();
   svg.open("marker id='arrow' viewBox='0 0 8 8' refX='7' refY='4' markerWidth='7' markerHeight='7' orient='auto'");
   svg.leaf("path d='M0 0L8 4L0 8Z' fill='%'", {kPath}).close().close();
   svg.leaf("rect class='paper' width='%' height='%' fill='#fff'", {sheet.width, height});
   if (standalone) draw_head(svg, chart);
 
-  const Layout layout = make_layout(chart, 0);
   draw_axes(svg, chart, layout);
+  if (standalone) draw_rail(svg, chart, layout);
   svg.open("g id='plot' clip-path='url(#plot-area)'");
   draw_zones(svg, chart, layout, standalone);
   draw_roofs(svg, layout);

@@ -11,6 +11,7 @@
 #include "draw/axis.h"
 #include "draw/svg.h"
 #include "plot/chart.h"
+#include "report/verdict.h"
 
 namespace pagoda::present::plot {
 
@@ -21,24 +22,9 @@ std::string chart_csv(const Chart& chart);
 std::string chart_json(const Chart& chart);
 std::string chart_text(const Chart& chart);
 
-// The verdict at the top of a chart: how long, why, whether it fits, and what to do about it. Each number comes from
-// the estimate or from its series.
-
-// A time on the common scale of the ladder.
-struct Rung {
-  std::string name;  // "unfused", "fused", "floor", "predicted", "measured"
-  double seconds = 0;
-};
-
-struct Verdict {
-  // The headline, in parts that the page replaces when the request changes: "bert_base, batch=8" "NVIDIA H200
-  // (float16)" "at least 2.10 ms" "memory bounds 74.9 % of it" "fits: 286 MB of 141 GB".
-  std::string model, device, time, bound, fit;
-  std::vector<std::string> actions;  // sentences, largest gain first
-  std::vector<Rung> ladder;          // bounds, from unfused to floor, then the prediction; measured last
-  // The parts as one text: "model on device: time, bound; fit", or with `separator` in place of ": " and "; ".
-  std::string headline(std::string_view separator = {}) const;
-};
+// The verdict at the top of a chart is that of its estimate, joined with its run.
+using report::Rung;
+using report::Verdict;
 
 // The verdict on a series; empty if the series has no time.
 std::optional<Verdict> verdict_of(const Chart& chart, const Series& series);
@@ -80,13 +66,28 @@ struct Segment {
   double x0 = 0, y0 = 0, x1 = 0, y1 = 0;
 };
 
+// A label in the right margin: one row of text or, on a narrow sheet, two. `line_y`: where its line ends.
+struct MarginLabel {
+  std::vector<std::string> rows = {};
+  double line_y = 0, y = 0;  // y: middle of the text
+  Box box = {};
+};
+
+// Compute roofs are labelled in the margin; the memory's along its slope or, where no place is free, in the margin too.
 struct RoofMark {
   const Roof* roof = nullptr;
   bool is_main = false;
-  std::optional<Segment> line = {};            // empty: outside the frame
-  std::string text = {};                       // empty: no free space
+  std::optional<Segment> line = {};  // empty: outside the frame
+  std::optional<MarginLabel> margin = {};
+  std::string text = {};                       // along the line; empty: in the margin
   double text_x = 0, text_y = 0, degrees = 0;  // middle of the text, and its slope
-  std::vector<Box> boxes = {};                 // covered by the text
+  std::vector<Box> boxes = {};                 // covered by the label
+};
+
+// Rows without FLOPs have no intensity: a part of the column at the left edge, whose height is the whole time.
+struct RailMark {
+  std::size_t dot = 0;
+  Box box = {};
 };
 
 struct DotMark {
@@ -126,6 +127,9 @@ struct PathMark {
 
 struct Layout {
   Scale scale = {};
+  double axis = 0;                  // x at which the labels of the y axis end: left of the rail
+  std::vector<RailMark> rail = {};  // from the bottom, most time first
+  double rail_share = 0;            // of the time
   std::vector<RoofMark> roofs = {};
   std::optional<Point> ridge = {};  // inside the frame
   std::vector<DotMark> dots = {};   // of one series
@@ -133,11 +137,14 @@ struct Layout {
   std::vector<StarLabel> change_labels = {};  // gains, by Chart::changes; an empty text if no place is free
   std::vector<NamePlace> star_names = {};     // by series
   std::vector<PathMark> paths = {};
-  std::vector<StarLabel> machine_labels = {};  // by Chart::machines; an empty text if the line is outside the frame
+  std::vector<MarginLabel> machine_labels = {};  // by Chart::machines; without rows if the line is outside the frame
 };
 
-// The dot's area is proportional to its share of the time.
+// The dot's area grows linearly with its share of the time, from the smallest mark that can be seen.
 double dot_radius(double share);
+// Places for labels of that height between two ends, in the order of `wanted`, which ascends: none overlaps another,
+// and the sum of squares of their moves is least.
+std::vector<double> spread(const std::vector<double>& wanted, double height, double low, double high);
 
 // "+35%"; "2.4×" from a factor of 2 (or below 0.5); ", of 12" appended if 12 items moved alike.
 std::string gain_text(const Change& change);

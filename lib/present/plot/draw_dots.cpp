@@ -10,13 +10,17 @@ namespace {
 
 constexpr std::size_t kLevelDots = 10;  // dots drawn with their intensity at every level
 
-// A triangle that points to a dot outside the frame: left, right, up or down.
+// A chevron that points to a dot outside the frame: left, right, up or down. It is open, since types have closed marks.
 std::string pointer_path(const Box& plot, const Point& at) {
-  const char* const side = at.x <= plot.x0   ? "l9 -5v10Z"
-                           : at.x >= plot.x1 ? "l-9 -5v10Z"
-                           : at.y <= plot.y0 ? "l-5 9h10Z"
-                                             : "l-5 -9h10Z";
-  return polyline({at}) + side;
+  const char* const side = at.x <= plot.x0   ? "m7 -6l-6 6l6 6"
+                           : at.x >= plot.x1 ? "m-7 -6l6 6l-6 6"
+                           : at.y <= plot.y0 ? "m-6 7l6 -6l6 6"
+                                             : "m-6 -7l6 6l6 -6";
+  // In a corner, all of it stays inside.
+  const bool is_aside = at.x <= plot.x0 || at.x >= plot.x1;
+  const Point inside = is_aside ? Point{at.x, std::clamp(at.y, plot.y0 + 7, plot.y1 - 7)}
+                                : Point{std::clamp(at.x, plot.x0 + 7, plot.x1 - 7), at.y};
+  return polyline({inside}) + side;
 }
 
 // `color` selects the fill from the palette and the shape.
@@ -26,11 +30,7 @@ void draw_dot(Svg& svg, const Dot& dot, const DotMark& mark, const Point& at, st
   const double radius = mark.radius;
   const std::string_view fill = kPalette[color];
   const char *const width = dot.above_roof && stroke == kWarn ? "2.4" : "", *const dashes = dot.aggregate ? "2 2" : "";
-  // Work without FLOPs is a square on the rail.
-  if (dot.rail)
-    svg.leaf("rect data-d='%' x='%' y='%' width='%' height='%' fill='%' stroke='%'",
-             {mark.dot, x - radius, y - radius, 2 * radius, 2 * radius, fill, stroke});
-  else if (color == 0)
+  if (color == 0)
     svg.leaf("circle data-d='%' cx='%' cy='%' r='%' fill='%' stroke='%' stroke-width='%' stroke-dasharray='%'",
              {mark.dot, x, y, radius, fill, stroke, width, dashes});
   else
@@ -43,7 +43,7 @@ void draw_levels(Svg& svg, const Series& series, const Layout& layout) {
   svg.open("g class='levels' stroke-width='0.8'");
   for (const DotMark& mark : layout.dots) {
     const Dot& dot = series.dots[mark.dot];
-    if (mark.dot >= kLevelDots || !mark.measured || dot.rail) continue;
+    if (mark.dot >= kLevelDots || !mark.measured) continue;
     for (const auto& [x, level] : {std::pair{dot.l2_x, 2}, std::pair{dot.l1_x, 1}}) {
       if (!x) continue;
       const double at = std::clamp(layout.scale.x(*x), layout.scale.plot.x0, layout.scale.plot.x1),
@@ -129,8 +129,8 @@ void draw_dots(Svg& svg, const Series& series, std::size_t at, const Layout& lay
       const Dot& dot = series.dots[mark.dot];
       const std::string_view stroke = stroke_of(dot);
       if (standalone && mark.clipped)
-        svg.leaf("path class='outside' fill='%' stroke='%' d='%'",
-                 {kPalette[dot.color], stroke, pointer_path(layout.scale.plot, *place)});
+        svg.leaf("path class='outside' fill='none' stroke='%' stroke-width='2' d='%'",
+                 {kEdges[dot.color], pointer_path(layout.scale.plot, *place)});
       else
         draw_dot(svg, dot, mark, *place, color.value_or(dot.color), stroke);
     }

@@ -159,6 +159,7 @@ Roofs asymptotes(const Chart& chart) {
   roofs.compute = {work};
   roofs.bandwidth = {traffic};
   roofs.main = 0;
+  roofs.has_main = model.has_value();
   return roofs;
 }
 

@@ -1,4 +1,5 @@
-// Fits the frame of a still picture to the dots that carry the time, as the page does (page/state.js).
+// Fits the frame of a still picture, as the page does (page/state.js): it holds the ridge of the roofs that matter and
+// the dots that carry the time.
 #include <algorithm>
 #include <cmath>
 
@@ -7,9 +8,10 @@
 namespace pagoda::present::plot {
 namespace {
 
-constexpr double kTime = 0.99;    // share of the dots' total time to be shown
-constexpr double kMargin = 0.14;  // share of the span, on each side
-constexpr double kReach = 0.7;    // the frame includes a ridge within this many decades of the dots
+// The share of the dots' time that may lie outside each end of an axis, as marks at the edge. A few light rows far from
+// all others would else leave most of the plot empty.
+constexpr double kOutside = 0.01;
+constexpr double kMargin = 0.06;  // share of the span, on each side
 
 // Ends of one axis, in decades.
 struct Span {
@@ -18,8 +20,17 @@ struct Span {
   void take(double value) {
     if (value > 0) low = std::min(low, std::log10(value)), high = std::max(high, std::log10(value));
   }
+  // Takes places without those at both ends that carry less than kOutside of the weight; pairs of place and weight.
+  void take_most(std::vector<std::pair<double, double>> places) {
+    std::ranges::sort(places);
+    double all = 0, below = 0;
+    for (const auto& [value, weight] : places) all += weight;
+    for (const auto& [value, weight] : places) {
+      if (below + weight > kOutside * all && all - below > kOutside * all) take(value);
+      below += weight;
+    }
+  }
   bool is_empty() const { return !(high >= low); }
-  bool is_near(double value) const { return std::log10(value) > low - kReach && std::log10(value) < high + kReach; }
   // The ends with a margin, at least `least` decades apart, extended to the next 1, 2 or 5 on both sides.
   std::pair<double, double> ends(double least) const {
     const double more = std::max({kMargin * (high - low), (least - (high - low)) / 2, 0.08});
@@ -36,16 +47,20 @@ struct Span {
   }
 };
 
-void add_dots(const Series& series, Span& xs, Span& ys, bool& has_rail) {
-  double all = 0, sum = 0;
-  for (const Dot& dot : series.dots) all += dot.rail ? 0 : dot.seconds;
-  for (const Dot& dot : series.dots) {
-    has_rail = has_rail || dot.rail;
-    if (dot.rail || sum >= kTime * all) continue;
-    sum += dot.seconds;
+void take_dots(const Series& series, Span& xs, Span& ys) {
+  std::vector<std::pair<double, double>> x, y;
+  for (const Dot& dot : series.dots)
     for (const auto* at : {&dot.estimated, &dot.measured})
-      if (*at) xs.take((*at)->x), ys.take((*at)->y);
-  }
+      if (*at && !dot.rail && dot.seconds > 0)
+        x.emplace_back((*at)->x, dot.seconds), y.emplace_back((*at)->y, dot.seconds);
+  xs.take_most(std::move(x)), ys.take_most(std::move(y));
+}
+
+// The ridge of the main roof; without one, of each roof that is drawn.
+void take_ridges(const Roofs& roofs, Span& xs, Span& ys) {
+  for (std::size_t i = 0; i < roofs.compute.size(); ++i)
+    if (roofs.has_main ? i == roofs.main : roofs.compute[i].shown)
+      xs.take(roofs.ridge(i)), ys.take(roofs.compute[i].value);
 }
 
 void take_stars(const Series& series, Span& xs, Span& ys) {
@@ -77,26 +92,16 @@ void count_outside(Series& series, const Frame& frame) {
 void fit_frame(Chart& chart) {
   if (is_fixed(chart.options)) return;
   Span xs, ys;
-  bool has_rail = false;
   for (const Series& series : chart.series) {
-    if (!chart.by_model) add_dots(series, xs, ys, has_rail);  // charts of several models compare whole models
+    if (!chart.by_model) take_dots(series, xs, ys);  // charts of several models compare whole models
     take_stars(series, xs, ys);
   }
   for (const Star& star : chart.path) xs.take(star.x()), ys.take(star.y());
   if (xs.is_empty()) return;
-  const double ridge = chart.roofs.ridge(chart.roofs.main), peak = chart.roofs.compute[chart.roofs.main].value;
-  if (xs.is_near(ridge)) xs.take(ridge), ys.take(peak);
+  take_ridges(chart.roofs, xs, ys);
   for (const Machine& machine : chart.machines) xs.take(machine.peak / machine.bandwidth), ys.take(machine.peak);
-  const auto x = xs.ends(1);
-  // Work without FLOPs is drawn at the left end, at the height where its bytes per second meet the roof.
-  if (has_rail) ys.take(std::pow(10, x.first) * chart.roofs.bandwidth.front().value);
-  chart.frame = frame_of(x, ys.ends(1));
-  for (Series& series : chart.series) {
-    for (Dot& dot : series.dots)
-      for (auto* at : {&dot.estimated, &dot.measured})
-        if (dot.rail && *at) (*at)->x = chart.frame.x0;
-    count_outside(series, chart.frame);
-  }
+  chart.frame = frame_of(xs.ends(1), ys.ends(1));
+  for (Series& series : chart.series) count_outside(series, chart.frame);
 }
 
 void fit_energy_frame(Chart& view) {

@@ -84,6 +84,7 @@ Item item_of(const ChartEstimate& estimate, std::size_t at, const Roofs& roofs, 
   }
   item.flops = real(node.counts.flops);
   item.bytes = real(node.counts.bytes);
+  item.at_least = node.counts.flops.is_at_least() || node.counts.bytes.is_at_least();
   const RowBound* bound = same_device ? estimate.document().bound_of(node) : nullptr;
   if (bound != nullptr) {
     bound_by_estimate(item, node, *bound, roofs);
@@ -124,6 +125,7 @@ Item merged(const ChartEstimate& estimate, const std::vector<std::size_t>& nodes
     result.flops = plus(result.flops, part.flops);
     result.compute_seconds = plus(result.compute_seconds, part.compute_seconds);
     is_modelled = is_modelled && part.flops && part.bytes;
+    result.at_least = result.at_least || part.at_least;
     if (!result.roof) result.roof = part.roof;
   }
   result.bytes = is_modelled ? bytes : std::nullopt;
@@ -144,6 +146,40 @@ std::optional<double> counted_flops(const documents::MeasuredKernel& kernel) {
   if (!kernel.flops.empty()) flops = 0;
   for (const auto& [type, amount] : kernel.flops) flops = plus(flops, amount);
   return flops;
+}
+
+// The roof of the format in which kernels did more than half of their work, by their counters. Frameworks multiply
+// float32 in TF32 by default: under the roof of float32, such work would seem to use the machine far better than it
+// does.
+std::optional<std::size_t> counted_roof(const std::map<std::string, double>& flops, const Roofs& roofs) {
+  constexpr std::string_view kTensor = ".tensor";
+  double sum = 0;
+  for (const auto& [format, amount] : flops) sum += amount;
+  for (const auto& [format, amount] : flops) {
+    if (!(amount > 0.5 * sum)) continue;
+    const bool is_tensor = format.ends_with(kTensor);
+    const auto type = precision(is_tensor ? format.substr(0, format.size() - kTensor.size()) : format);
+    return type ? roof_named(roofs, *type, is_tensor ? Unit::Tensor : Unit::Vector) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::map<std::string, double> counted_formats(const documents::Measured& measured,
+                                              const std::vector<std::size_t>& kernels) {
+  std::map<std::string, double> flops;
+  for (const std::size_t k : kernels)
+    for (const auto& [format, amount] : measured.kernels[k].flops) flops[format] += amount.value_or(0);
+  return flops;
+}
+
+// Holds the item's work against the roof of the format that it ran in: the same work at another rate.
+void hold_against(Item& item, std::size_t roof, const Roofs& roofs) {
+  if (item.roof && item.compute_seconds)
+    *item.compute_seconds *= roofs.compute[*item.roof].value / roofs.compute[roof].value;
+  else if (item.flops)
+    item.compute_seconds = *item.flops / roofs.compute[roof].value;
+  item.roof = roof;
+  finish(item);
 }
 
 void add_kernel(Item& item, const documents::MeasuredKernel& kernel) {
@@ -291,6 +327,12 @@ std::vector<Item> joined_items(const ChartEstimate& estimate, const documents::M
         if (measured.kernels[k].joined) item.rule = measured.kernels[k].joined->rule;
       }
       if (const auto flag = flags.find(found->second.front()); flag != flags.end()) item.flags = flag->second;
+      if (const auto roof = counted_roof(counted_formats(measured, found->second), roofs); roof && roof != item.roof) {
+        hold_against(item, *roof, roofs);
+        if (const std::string as = cat(" as ", to_string(roofs.compute[*roof].precisions.front()));
+            !item.dtype.empty() && item.dtype.find(" as ") == std::string::npos)
+          item.dtype += as;
+      }
       if (item.absence == Absence::NoWork) item.absence = Absence::None;  // an engine may copy instead of making a view
     } else if (item.absence == Absence::None) {
       item.absence = Absence::Unmeasured;
@@ -301,6 +343,13 @@ std::vector<Item> joined_items(const ChartEstimate& estimate, const documents::M
   for (std::size_t k = 0; k < joined.size(); ++k)
     if (joined[k].empty()) items.push_back(kernel_item(measured.kernels[k]));
   return items;
+}
+
+std::optional<Precision> counted_precision(const documents::Measured& measured, const Roofs& roofs) {
+  std::vector<std::size_t> all(measured.kernels.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  const auto roof = counted_roof(counted_formats(measured, all), roofs);
+  return roof ? std::optional(roofs.compute[*roof].precisions.front()) : std::nullopt;
 }
 
 std::vector<Item> kernel_items(const documents::Measured& measured) {

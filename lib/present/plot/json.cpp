@@ -82,6 +82,8 @@ void write_items(base::JsonWriter& json, const std::vector<Item>& items, const s
     amounts(json, name, items,
             [&, value = value](const Item& item) { return is_derived ? rounded(item.*value) : item.*value; });
   }
+  if (any([](const Item& item) { return item.at_least; }))
+    list(json, "at_least", items, [](const Item& item) { return static_cast<int>(item.at_least); });
   if (any([](const Item& item) { return item.launches.has_value(); }))
     list(json, "launches", items, [](const Item& item) { return item.launches; });
   if (any([](const Item& item) { return !item.flags.empty(); })) texts("flags", &Item::flags);
@@ -153,6 +155,7 @@ std::string chart_json(const Chart& chart) {
   json.member("intensity", std::array{chart.frame.x0, chart.frame.x1});
   json.member("performance", std::array{chart.frame.y0, chart.frame.y1});
   json.end_object().key("roofs").begin_object().member("main", chart.roofs.main);
+  json.member("has_main", chart.roofs.has_main);
   write_roofs(json, "compute", chart.roofs.compute);
   write_roofs(json, "bandwidth", chart.roofs.bandwidth);
   json.end_object();
@@ -167,7 +170,7 @@ std::string chart_json(const Chart& chart) {
     std::string_view traffic = "measured";
     if (estimate != nullptr)
       traffic = estimate->document().traffic ? to_string(estimate->document().traffic->model) : "unfused";
-    json.member("traffic", traffic);
+    json.member("traffic", traffic).member("condition", condition_text(chart, series));
     members(json, "seconds", series.seconds, "bound_seconds", series.bound_seconds, "joined_share",
             series.joined_share);
     for (const auto& [key, star] :

@@ -12,13 +12,18 @@
 namespace pagoda::present::plot {
 namespace {
 
-constexpr double kSmallest = 2.2, kLargest = 14;  // radii
-constexpr double kShareOfLargest = 0.25;
+constexpr double kSmallest = 2.2, kLargest = 24;  // radii: of no time, and of the whole time
+constexpr double kRail = 50;                      // width of the column of rows without FLOPs, with its gap
+constexpr double kMostMargin = 176;               // width of labels in the right margin
+constexpr double kToLabel = 16;                   // from the end of a line to its label
+constexpr double kRowOfMargin = 13;
 
 // Covers a slanted text with upright boxes, so that one overlap test works for all texts.
 std::vector<Box> slanted(double x, double y, double width, double degrees) {
   constexpr double kHalf = 8;
   const double angle = degrees * std::numbers::pi / 180;
+  // Half of the letters' height, across the text.
+  const double dx = kHalf * std::abs(std::sin(angle)), dy = kHalf * std::abs(std::cos(angle));
   const int parts = std::abs(degrees) < 1 ? 1 : std::max(2, static_cast<int>(width / 12));
   std::vector<Box> boxes;
   for (int i = 0; i < parts; ++i) {
@@ -26,7 +31,7 @@ std::vector<Box> slanted(double x, double y, double width, double degrees) {
                  to = width * (static_cast<double>(i + 1) / parts - 0.5);
     const double ya = y + from * std::sin(angle), yb = y + to * std::sin(angle);
     boxes.push_back(
-        {x + from * std::cos(angle), std::min(ya, yb) - kHalf, x + to * std::cos(angle), std::max(ya, yb) + kHalf});
+        {x + from * std::cos(angle) - dx, std::min(ya, yb) - dy, x + to * std::cos(angle) + dx, std::max(ya, yb) + dy});
   }
   return boxes;
 }
@@ -69,43 +74,28 @@ std::optional<Segment> flat(const Scale& scale, double peak, double fastest) {
   return Segment{scale.x(from), scale.y(peak), scale.x(frame.x1), scale.y(peak)};
 }
 
-// Moves the label along its roof, from the outer end, until it covers nothing: above the line, else below it.
-// `texts`: names of models; from `first_roof` on, labels of roofs.
-void label_roof(RoofMark& mark, const Box& plot, const std::vector<Segment>& lines, std::vector<Box>& taken,
-                std::vector<Box>& texts, std::size_t first_roof) {
+// Moves the label of a slope along its line, from the left end, where slopes share no lines, until it covers nothing:
+// above the line, else below it.
+void label_slope(RoofMark& mark, const Box& plot, const std::vector<Segment>& lines, std::vector<Box>& taken) {
   const Segment& line = *mark.line;
   const double dx = line.x1 - line.x0, dy = line.y1 - line.y0, length = std::hypot(dx, dy);
   const double degrees = std::atan2(dy, dx) * 180 / std::numbers::pi;
   std::vector<Box> obstacles = taken;
   const std::vector<Box> others = around(lines, &line);
   obstacles.insert(obstacles.end(), others.begin(), others.end());
-  const std::string whole = mark.roof->label(),
-                    brief = cat(mark.roof->name, " ", base::si_text(mark.roof->value, mark.roof->unit_text()));
-  // First shorten the label, then let it cross lines, then let it cover dots; only then drop it.
-  const std::vector<Box> roofs(texts.begin() + static_cast<std::ptrdiff_t>(first_roof), texts.end());
-  for (const auto& [text, blocked] : {std::pair{&whole, &std::as_const(obstacles)},
-                                      {&brief, &obstacles},
-                                      {&whole, &taken},
-                                      {&brief, &taken},
-                                      {&brief, &texts},
-                                      {&brief, &roofs}}) {
-    const double width = text_width(*text, kLabelText);
-    // A label longer than a level roof begins before it: in a narrow picture, too, the roof has its number.
-    const bool is_level = mark.roof->kind == Roof::Kind::Compute;
-    const double last = std::max(length - width / 2 - 4, is_level ? width / 2 + 58 : 0);
+  for (const std::string& text : {mark.roof->label(), mark.roof->brief()}) {
+    const double width = text_width(text, kLabelText), last = length - width / 2 - 4;
     for (const double offset : {10.0, -11.0, 26.0, -27.0}) {
       for (double back = width / 2 + 18; back <= last; back += 8) {
-        // Label compute roofs at their right end, and slopes at their left end, where they do not share lines.
-        const double t = is_level ? 1 - back / length : back / length;
+        const double t = back / length;
         const double x = line.x0 + t * dx + offset * dy / length, y = line.y0 + t * dy - offset * dx / length;
         std::vector<Box> boxes = slanted(x, y, width, degrees);
-        if (!is_free(plot, boxes, *blocked)) continue;
-        mark.text = *text;
+        if (!is_free(plot, boxes, obstacles)) continue;
+        mark.text = text;
         mark.text_x = x;
         mark.text_y = y;
         mark.degrees = degrees;
         taken.insert(taken.end(), boxes.begin(), boxes.end());
-        texts.insert(texts.end(), boxes.begin(), boxes.end());
         mark.boxes = std::move(boxes);
         return;
       }
@@ -117,7 +107,7 @@ DotMark dot_mark(const Scale& scale, const Dot& dot, std::size_t at) {
   DotMark mark{.dot = at, .radius = dot_radius(dot.share)};
   const auto place = [&](const std::optional<Point>& of, std::optional<Point>& to) {
     if (!of) return;
-    const Point exact = scale({of->x, dot.rail ? of->y * scale.frame.x0 : of->y});
+    const Point exact = scale(*of);
     to = {std::clamp(exact.x, scale.plot.x0, scale.plot.x1), std::clamp(exact.y, scale.plot.y0, scale.plot.y1)};
     mark.clipped = mark.clipped || *to != exact;
   };
@@ -214,25 +204,89 @@ void place_name(NamePlace& place, const Box& plot, const std::string& name, cons
   place.is_left = at.x + 14 + width > plot.x1;
 }
 
-// Labels at the right ends of the lines, side by side, so that names of close lines do not overlap.
-std::vector<StarLabel> label_machines(const Chart& chart, const Scale& scale) {
-  std::vector<StarLabel> labels;
-  double right = scale.plot.x1 - 10;
-  for (const Machine& machine : chart.machines) {
-    StarLabel label;
-    const double top =
-        chart.is_energy ? (machine.energy ? flops_per_joule(*machine.energy, scale.frame.x1) : 0) : machine.peak;
-    if (top >= scale.frame.y0 && top <= scale.frame.y1) {
-      label.text = machine.mode.empty() ? machine.label : machine.mode;
-      const double width = text_width(label.text, kLabelText);
-      label.x = right;
-      label.y = scale.y(top) + 13;
-      label.box = {right - width, label.y - 11, right, label.y + 4};
-      right -= width + 18;
-    }
-    labels.push_back(std::move(label));
+// Text of a line in the margin; a narrow sheet breaks it.
+std::vector<std::string> margin_rows(const Chart& chart, const std::string& text) {
+  if (!chart.sheet.is_column) return {fit(text, kLabelText, kMostMargin)};
+  return wrapped(text, kLabelText, kMostMargin / 2, 3);
+}
+
+// The name of a machine's line, and the height at which it ends.
+const std::string& line_name(const Machine& machine) { return machine.mode.empty() ? machine.label : machine.mode; }
+double line_end(const Chart& chart, const Machine& machine) {
+  if (!chart.is_energy) return machine.peak;
+  return machine.energy ? flops_per_joule(*machine.energy, chart.frame.x1) : 0;
+}
+
+// A slope has no end at the margin: its label there shows which kind of line it is.
+std::string slope_text(const Roof& roof) { return "╱ " + roof.brief(); }
+
+// The width of the widest label that the margin may get.
+double margin_width(const Chart& chart) {
+  double most = 0;
+  const auto take = [&](const std::string& text) {
+    for (const std::string& row : margin_rows(chart, text)) most = std::max(most, text_width(row, kLabelText));
+  };
+  for (const Roof& roof : chart.roofs.compute)
+    if (roof.shown) take(roof.brief());
+  for (const Roof& roof : chart.roofs.bandwidth)
+    if (roof.shown) take(slope_text(roof));
+  for (const Machine& machine : chart.machines) take(line_name(machine));
+  return most > 0 ? kToLabel + most : 0;
+}
+
+// The plot between the rail at its left and the labels of roofs at its right.
+Box plot_of(const Chart& chart, bool has_rail) {
+  Box plot = chart.sheet.plot;
+  plot.x0 += has_rail ? kRail : 0;
+  plot.x1 -= margin_width(chart);
+  return plot;
+}
+
+// Places the labels of the margin: in the order of their lines, none on another.
+void place_margin(const Box& sheet, Layout& layout) {
+  const Box& plot = layout.scale.plot;
+  std::vector<std::pair<MarginLabel*, std::vector<Box>*>> labels;
+  for (RoofMark& mark : layout.roofs)
+    if (mark.margin) labels.emplace_back(&*mark.margin, &mark.boxes);
+  for (MarginLabel& label : layout.machine_labels)
+    if (!label.rows.empty()) labels.emplace_back(&label, nullptr);
+  std::ranges::stable_sort(labels, {}, [](const auto& label) { return label.first->line_y; });
+  std::vector<double> wanted;
+  wanted.reserve(labels.size());
+  for (const auto& [label, boxes] : labels) wanted.push_back(label->line_y);
+  std::size_t most_rows = 1;
+  for (const auto& [label, boxes] : labels) most_rows = std::max(most_rows, label->rows.size());
+  // Without room for all rows, each label has one, cut in its middle: its end is the number.
+  if (kRowOfMargin * static_cast<double>(most_rows * labels.size()) > plot.y1 - plot.y0) {
+    most_rows = 1;
+    for (const auto& [label, boxes] : labels)
+      label->rows = {fit(base::joined(label->rows, " "), kLabelText, sheet.x1 - plot.x1 - kToLabel)};
   }
-  return labels;
+  const double height = kRowOfMargin * static_cast<double>(most_rows) + 3;
+  const std::vector<double> places = spread(wanted, height, plot.y0, plot.y1);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto& [label, boxes] = labels[i];
+    double width = 0;
+    for (const std::string& row : label->rows) width = std::max(width, text_width(row, kLabelText));
+    label->y = places[i];
+    label->box = {plot.x1 + kToLabel, label->y - height / 2, plot.x1 + kToLabel + width, label->y + height / 2};
+    if (boxes != nullptr) boxes->push_back(label->box);
+  }
+}
+
+// The rail of a series: its rows without FLOPs, most time at the bottom, as parts of the plot's height.
+void place_rail(const Series& series, Layout& layout) {
+  const Box& plot = layout.scale.plot;
+  constexpr double kText = 32;  // height of the two rows above a full rail
+  for (const Dot& dot : series.dots) layout.rail_share += dot.rail ? dot.share : 0;
+  const double high = (plot.y1 - plot.y0 - kText) * std::min(1.0, layout.rail_share), left = layout.axis + 4;
+  double y = plot.y1;
+  for (std::size_t i = 0; i < series.dots.size(); ++i) {
+    if (!series.dots[i].rail || !(series.dots[i].share > 0)) continue;
+    const double tall = high * series.dots[i].share / layout.rail_share;
+    layout.rail.push_back({i, {left, y - tall, left + kRail - 12, y}});
+    y -= tall;
+  }
 }
 
 // "32" to stand behind "batch=16, "; the whole label if the setting before it is another.
@@ -294,7 +348,34 @@ void label_sizes(const Layout& layout, PathMark& path, const Chart& chart, std::
 }  // namespace
 
 double dot_radius(double share) {
-  return std::clamp(kLargest * std::sqrt(std::max(0.0, share) / kShareOfLargest), kSmallest, kLargest);
+  const double least = kSmallest * kSmallest;
+  return std::sqrt(least + (kLargest * kLargest - least) * std::clamp(share, 0.0, 1.0));
+}
+
+std::vector<double> spread(const std::vector<double>& wanted, double height, double low, double high) {
+  // In blocks of touching labels, each stands where the mean of its labels is as near as possible: isotonic regression
+  // of the places less the labels before them, by pooling neighbours that are out of order.
+  struct Block {
+    double sum = 0;
+    std::size_t count = 0;
+    double place() const { return sum / static_cast<double>(count); }
+  };
+  std::vector<Block> blocks;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    blocks.push_back({wanted[i] - height * static_cast<double>(i), 1});
+    while (blocks.size() > 1 && blocks[blocks.size() - 2].place() > blocks.back().place()) {
+      const Block last = blocks.back();
+      blocks.pop_back();
+      blocks.back().sum += last.sum, blocks.back().count += last.count;
+    }
+  }
+  const double first = low + height / 2,
+               last = std::max(first, high - height * (static_cast<double>(wanted.size()) - 0.5));
+  std::vector<double> places;
+  for (const Block& block : blocks)
+    for (std::size_t i = 0; i < block.count; ++i)
+      places.push_back(std::clamp(block.place(), first, last) + height * static_cast<double>(places.size()));
+  return places;
 }
 
 std::string gain_text(const Change& change) {
@@ -332,30 +413,34 @@ std::string star_name(const Chart& chart, const Series& series) {
 }
 
 Layout make_layout(const Chart& chart, std::size_t at) {
-  Layout layout{.scale = {chart.frame, chart.sheet.plot}};
+  const bool has_rail =
+      !chart.by_model && !chart.is_energy && at < chart.series.size() &&
+      std::ranges::any_of(chart.series[at].dots, [](const Dot& dot) { return dot.rail && dot.share > 0; });
+  Layout layout{.scale = {chart.frame, plot_of(chart, has_rail)}, .axis = chart.sheet.plot.x0};
   const Scale& scale = layout.scale;
+  if (has_rail) place_rail(chart.series[at], layout);
   const Roofs& roofs = chart.roofs;
   double top = 0, fastest = 0;
   for (const Roof& roof : roofs.compute)
     if (roof.shown) top = std::max(top, roof.value);
   for (const Roof& roof : roofs.bandwidth) fastest = std::max(fastest, roof.value);
   for (const Roof& roof : roofs.compute)
-    layout.roofs.push_back(
-        {.roof = &roof, .is_main = &roof == &roofs.compute[roofs.main], .line = flat(scale, roof.value, fastest)});
+    layout.roofs.push_back({.roof = &roof,
+                            .is_main = roofs.has_main && &roof == &roofs.compute[roofs.main],
+                            .line = flat(scale, roof.value, fastest)});
   for (const Roof& roof : roofs.bandwidth)
     layout.roofs.push_back(
         {.roof = &roof, .is_main = &roof == &roofs.bandwidth.front(), .line = slope(scale, roof.value, top)});
 
-  if (!chart.is_energy) layout.ridge = scale.inside({roofs.ridge(roofs.main), roofs.compute[roofs.main].value});
+  if (!chart.is_energy && roofs.has_main)
+    layout.ridge = scale.inside({roofs.ridge(roofs.main), roofs.compute[roofs.main].value});
 
   const auto append = [](std::vector<Box>& to, const std::vector<Box>& boxes) {
     to.insert(to.end(), boxes.begin(), boxes.end());
   };
-  const auto append_labels = [](std::vector<Box>& to, const std::vector<StarLabel>& labels) {
-    for (const StarLabel& label : labels) to.push_back(label.box);
-  };
   std::vector<Box> dot_boxes;
   for (std::size_t i = 0; at < chart.series.size() && i < chart.series[at].dots.size(); ++i) {
+    if (chart.series[at].dots[i].rail) continue;
     layout.dots.push_back(dot_mark(scale, chart.series[at].dots[i], i));
     const DotMark& mark = layout.dots.back();
     // Thousands of dots would leave no free place: labels only avoid the first 400, the largest.
@@ -363,7 +448,13 @@ Layout make_layout(const Chart& chart, std::size_t at) {
     for (const auto* place : {&mark.estimated, &mark.measured})
       if (*place) dot_boxes.push_back(box_of(**place, mark.radius));
   }
-  layout.machine_labels = label_machines(chart, scale);
+  for (const Machine& machine : chart.machines) {
+    const double end = line_end(chart, machine);
+    if (end < scale.frame.y0 || end > scale.frame.y1)
+      layout.machine_labels.emplace_back();
+    else
+      layout.machine_labels.push_back({margin_rows(chart, line_name(machine)), scale.y(end)});
+  }
   layout.paths = paths_of(chart, at);
   std::vector<Box> names;  // and stars, of which they must keep clear
   const auto add_star = [&](const Star& star, double radius) {
@@ -376,10 +467,8 @@ Layout make_layout(const Chart& chart, std::size_t at) {
   for (const PathMark& path : layout.paths)
     for (const Star& star : path.stars) add_star(star, 7);
   std::vector<Box> taken = dot_boxes;
-  append_labels(taken, layout.machine_labels);
   append(taken, names);
   // Names first: there are more places for a size than for a name.
-  append_labels(names, layout.machine_labels);
   const std::size_t name_begin = names.size();
   const std::vector<Box> drawn_lines = around(lines_of(layout), nullptr);
   for (const Series& series : chart.series) {
@@ -394,12 +483,10 @@ Layout make_layout(const Chart& chart, std::size_t at) {
   for (PathMark& path : layout.paths) label_sizes(layout, path, chart, taken);
   layout.change_labels = label_changes(scale, chart, taken);
   // The ridge's own label is at the foot of the drop line.
-  if (layout.ridge) taken.push_back({layout.ridge->x - 60, scale.plot.y1 - 42, layout.ridge->x + 60, scale.plot.y1});
-  std::vector<Box> roof_texts = std::move(names);
-  for (const PathMark& path : layout.paths) append_labels(roof_texts, path.labels);
-  for (const StarLabel& label : layout.change_labels)
-    if (!label.text.empty()) roof_texts.push_back(label.box);
-  const std::size_t first_roof = roof_texts.size();
+  if (layout.ridge) {
+    const double half = text_width("compute-bound", kLabelText) + 14;  // beside it stand the names of the zones
+    taken.push_back({layout.ridge->x - half, scale.plot.y1 - 42, layout.ridge->x + half, scale.plot.y1});
+  }
   std::vector<Segment> lines;
   for (const RoofMark& mark : layout.roofs)
     if (mark.line && mark.roof->shown) lines.push_back(*mark.line);
@@ -408,8 +495,14 @@ Layout make_layout(const Chart& chart, std::size_t at) {
     if (!mark.line || !mark.roof->shown) continue;
     std::vector<Segment> others = lines;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(line++));
-    label_roof(mark, scale.plot, others, taken, roof_texts, first_roof);
+    if (mark.roof->kind == Roof::Kind::Compute)
+      mark.margin = MarginLabel{margin_rows(chart, mark.roof->brief()), mark.line->y1};
+    else
+      label_slope(mark, scale.plot, others, taken);
+    if (mark.roof->kind == Roof::Kind::Bandwidth && mark.text.empty())
+      mark.margin = MarginLabel{margin_rows(chart, slope_text(*mark.roof)), mark.line->y0};
   }
+  place_margin(chart.sheet.plot, layout);
   if (at < chart.series.size() && !chart.by_model)
     layout.labels = place_labels(chart.series[at], layout.dots, scale.plot, taken, lines, chart.options.labels);
   return layout;

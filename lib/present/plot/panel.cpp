@@ -1,6 +1,8 @@
 // The panel beside or below the axes: the meaning of colours and marks, what is not drawn, and sources of the numbers.
 #include <algorithm>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include "draw/text.h"
 #include "pagoda/base/text.h"
@@ -84,7 +86,7 @@ void draw_types(Svg& svg, Column& column, const Series& series, std::size_t at) 
   svg.open("g class='legend' data-s='%' display='%'", {at, at == 0 ? "" : "none"});
   for (std::size_t i = 0; i <= named; ++i) {
     const TypeTime& type = i < named ? series.types[i] : other;
-    if (type.items == 0) continue;
+    if (type.items == 0 || (series.seconds > 0 && !(type.seconds > 0))) continue;
     const std::size_t color = i < named ? i : kColors;
     const double share = series.seconds > 0 ? type.seconds / series.seconds : 0, y = column.y();
     svg.open("g class='type' data-type='%' data-c='%'", {type.type, color});
@@ -141,6 +143,16 @@ void draw_marks(Svg& svg, Column& column, const Chart& chart) {
     svg.leaf("path d='M% %V%' stroke='#6b7480' stroke-width='1.4'", {x, column.y() + 1, column.y() + 15});
     column.entry("slowest to fastest run");
   }
+  // The path begins at the mark's left end, as in draw_levels().
+  for (const auto& [place, path, text] : {std::tuple{&Dot::l2_x, "M% %l5 -5l5 5l-5 5Z", "the same at its L2 bytes"},
+                                          {&Dot::l1_x, "M% %m0 4h10l-5 -9Z", "the same at its L1 bytes"}}) {
+    const bool is_drawn = std::ranges::any_of(chart.series, [place = place](const Series& series) {
+      return std::ranges::any_of(series.dots, [place](const Dot& dot) { return (dot.*place).has_value(); });
+    });
+    if (!is_drawn) continue;
+    svg.leaf("path d='%' fill='%' stroke='#333'", {filled(path, {x - 5, column.y() + 8}), kPalette[0]});
+    column.entry(text);
+  }
   const Stars stars = stars_of(chart);
   if (stars.are_measured && !has_measured) {
     column.star_entry(true, stars.measured);
@@ -151,8 +163,8 @@ void draw_marks(Svg& svg, Column& column, const Chart& chart) {
     column.star_entry(has_measured, has_estimate && has_measured ? "whole model (filled: measured)" : "whole model");
   }
   double at = column.left + 4;
-  const double y = column.y() + 12;
-  for (const double share : {0.01, 0.05, 0.25}) {
+  const double y = column.y() + 15;
+  for (const double share : {0.01, 0.1, 0.3}) {
     const double radius = dot_radius(share);
     at += radius;
     svg.leaf("circle class='ghost' cx='%' cy='%' r='%' fill='none' stroke='%'", {at, y, radius, kMuted});
@@ -163,7 +175,7 @@ void draw_marks(Svg& svg, Column& column, const Chart& chart) {
   const std::string what = has_measured ? "of the time" : "of least time";
   const bool has_room = at + text_width(what, kSmallText) <= column.right;
   if (has_room) svg.note(at, y + 4, what);
-  column.skip(kLine + 10);
+  column.skip(kLine + 14);
   if (!has_room) column.line(what);
 }
 
@@ -177,7 +189,7 @@ void draw_not_drawn(Svg& svg, Column& column, const Series& series, std::size_t 
                      kMuted, 2);
   }
   if (series.outside > 0)
-    column.paragraph(std::to_string(series.outside) + " beyond the frame, at its edge" +
+    column.paragraph(std::to_string(series.outside) + " beyond the frame: ‹ at its edge" +
                          (series.outside_share > 0 ? ", " + percent_text(series.outside_share) : ""),
                      kMuted, 2);
   std::size_t joined = 0;
@@ -224,9 +236,9 @@ std::string summary(const Chart& chart, const Series& series) {
   if (star) text += " · " + base::si_text(star->y(), "FLOP/s") + " · " + plain(star->x()) + " FLOP/B";
   if (series.has_time() && series.bound_seconds > 0)
     text += " · " + percent_text(series.bound_seconds / series.whole_seconds()) + " of its roofs";
-  const bool is_latency = series.latency_share > series.memory_share;
-  text += " · " + percent_text(is_latency ? series.latency_share : series.memory_share) + " of the time " +
-          (is_latency ? "latency" : "memory") + "-bound";
+  text += series.latency_share > series.memory_share
+              ? " · " + percent_text(series.latency_share) + " of the time in kernels shorter than a launch"
+              : " · memory-bound for " + percent_text(series.memory_share) + " of the time";
   if (estimate == nullptr) return text;
   if (const auto& roofline = estimate->document().roofline; roofline && roofline->predicted)
     text += " · predicted " + base::si_text(*roofline->predicted->seconds, "s");
@@ -300,6 +312,18 @@ void draw_machine_list(Svg& svg, Column& column, const Chart& chart) {
   }
 }
 
+// Measured roofs beside what the vendor states: the margin has no room for both.
+void draw_stated(Column& column, const Chart& chart) {
+  bool has_heading = false;
+  for (const std::vector<Roof>* roofs : {&chart.roofs.compute, &chart.roofs.bandwidth})
+    for (const Roof& roof : *roofs) {
+      if (!roof.shown || !roof.spec || chart.is_energy) continue;
+      if (!std::exchange(has_heading, true)) column.heading("Measured, of the vendor's figure");
+      column.line(roof.name + ": " + percent_text(roof.value / *roof.spec) + " of " +
+                  base::si_text(*roof.spec, roof.unit_text()));
+    }
+}
+
 }  // namespace
 
 double draw_panel(Svg& svg, const Chart& chart) {
@@ -345,6 +369,7 @@ double draw_panel(Svg& svg, const Chart& chart) {
     if (hidden > 0) column.paragraph(count_text(hidden, "roof", "roofs") + " that no operator runs under", kMuted, 2);
   }
   draw_machine_list(svg, marks, chart);
+  draw_stated(marks, chart);
   for (const MemoryLevel& level : chart.device.levels)
     if (!chart.is_energy && !level.bytes_per_second.known())
       marks.line(level_name(level.level) + " roof: rate not known");

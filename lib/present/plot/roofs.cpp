@@ -57,6 +57,11 @@ std::string Roof::label() const {
   return text + (spec ? " (measured; spec " + base::si_text(*spec, rate) + ")" : " (measured)");
 }
 
+std::string Roof::brief() const {
+  const std::string rate = unit_text();
+  return name + " " + base::si_text(value, rate.starts_with("FLOP") ? "" : rate);
+}
+
 Roofs make_roofs(const PlotInput& input, const std::optional<documents::CeilingsDocument>& ceilings) {
   Roofs roofs;
   for (const Peak& peak : input.device.peaks) {

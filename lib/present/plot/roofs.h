@@ -32,12 +32,16 @@ struct Roof {
 
   std::string unit_text() const;  // "FLOP/s"; "OP/s" if every format is an integer; "B/s"
   std::string label() const;      // "DRAM 4.25 TB/s (measured; spec 4.8)"
+  std::string brief() const;      // "DRAM 4.25 TB/s", "FP16 tensor 989 T": the axis has the unit of FLOPs
 };
 
 struct Roofs {
   std::vector<Roof> compute;    // fastest first
   std::vector<Roof> bandwidth;  // from memory inwards; [0] is DRAM
-  std::size_t main = 0;         // index in compute: the roof whose ridge is drawn
+  std::size_t main = 0;         // index in compute: the roof that most FLOPs run under
+  // More than half of the FLOPs run under the main roof, or it was asked for: it is solid, and its ridge is drawn. Else
+  // no roof is the model's, and no ridge says which side of the chart is bound by what.
+  bool has_main = false;
 
   // True if one compute roof applies to all work: left of its ridge memory is the bound, right of it arithmetic.
   bool is_single() const {

@@ -1,6 +1,7 @@
 // The roofline as text, for a shell without a browser.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "draw/text.h"
 #include "pagoda/base/text.h"
@@ -89,7 +90,7 @@ void draw_roofs(Canvas& canvas, const Chart& chart, int columns, int lines) {
     if (!roof.shown) continue;
     const int from = std::max(0, canvas.column(roof.value / chart.roofs.bandwidth.front().value));
     for (int at = from; at < columns; ++at)
-      canvas.put(at, canvas.line(roof.value), i == chart.roofs.main ? "─" : "╌", 90);
+      canvas.put(at, canvas.line(roof.value), chart.roofs.has_main && i == chart.roofs.main ? "─" : "╌", 90);
   }
   // Names in a second pass, so that no line crosses them.
   for (const Roof& roof : chart.roofs.compute) {
@@ -119,14 +120,24 @@ std::size_t listed(const Chart& chart, const Series& series) {
 }
 std::string letter(std::size_t row) { return std::string(1, static_cast<char>('a' + row)); }
 
-void draw_dots(Canvas& canvas, const Chart& chart, const Series& series) {
+void draw_dots(Canvas& canvas, const Chart& chart, const Series& series, int lines) {
+  // Rows without FLOPs: a column at the left edge, whose height is the whole time.
+  double below = 0;
+  for (const Dot& dot : series.dots) {
+    if (!dot.rail) continue;
+    const double before = std::exchange(below, below + dot.share);
+    for (long at = std::lround(before * lines); at < std::lround(below * lines); ++at)
+      canvas.put(0, lines - 1 - static_cast<int>(at), "█", kAnsi[dot.color]);
+    if (before == 0 && below > 0 && std::lround(below * lines) == 0) canvas.put(0, lines - 1, "▁", kAnsi[dot.color]);
+  }
   // Least time first, so that dots with more time stay visible.
   for (std::size_t i = series.dots.size(); i-- > 0;) {
     const Dot& dot = series.dots[i];
+    if (dot.rail) continue;
     const auto put = [&](const std::optional<Point>& at, const char* large, const char* small) {
       if (!at) return;
       const double px = std::clamp(at->x, chart.frame.x0, chart.frame.x1);
-      const double py = std::clamp(dot.rail ? at->y * chart.frame.x0 : at->y, chart.frame.y0, chart.frame.y1);
+      const double py = std::clamp(at->y, chart.frame.y0, chart.frame.y1);
       canvas.put(canvas.column(px), canvas.line(py), dot.share >= 0.01 ? large : small, kAnsi[dot.color]);
     };
     put(dot.estimated, "○", "∘");
@@ -141,6 +152,10 @@ void draw_dots(Canvas& canvas, const Chart& chart, const Series& series) {
   }
   for (const auto& star : {series.bound_star, series.measured_star})
     if (star && chart.frame.holds(star->place())) canvas.put(canvas.column(star->x()), canvas.line(star->y()), "★", 1);
+}
+
+bool is_at_least(const Series& series, const Dot& dot) {
+  return std::ranges::any_of(dot.items, [&](std::size_t i) { return series.items[i].at_least; });
 }
 
 std::string share_of_roof(const Series& series, const Dot& dot) {
@@ -174,7 +189,7 @@ std::string ladder_text(const std::vector<Rung>& ladder, std::size_t columns) {
     text += name + std::string(widest - std::min(widest, base::display_width(name)) + 2, ' ');
     const auto blocks = static_cast<std::size_t>(std::lround(static_cast<double>(length) * rung.seconds / longest));
     for (std::size_t i = 0; i < std::max<std::size_t>(1, blocks); ++i) text += blocks == 0 ? "▏" : "█";
-    text += " " + base::si_seconds(rung.seconds) + "\n";
+    text += " " + report::time_text(rung) + "\n";
   }
   return text;
 }
@@ -199,7 +214,7 @@ std::string table(const Chart& chart, const Series& series) {
                                     base::elide(dot.type, 24),
                                     std::to_string(dot.items.size()),
                                     percent_text(dot.share),
-                                    base::si_text(dot.seconds, "s"),
+                                    (is_at_least(series, dot) ? "≥ " : "") + base::si_text(dot.seconds, "s"),
                                     dot.rail || !at ? "–" : plain(at->x),
                                     dot.rail || !at ? "–" : base::si_text(at->y, ""),
                                     std::string(to_string(item.limit))};
@@ -215,13 +230,15 @@ std::string chart_text(const Chart& chart) {
   const int columns = std::max(20, chart.options.columns - kLeft - 2), lines = chart.options.lines;
   Canvas canvas(chart.frame, columns, lines);
   draw_roofs(canvas, chart, columns, lines);
-  if (!chart.series.empty()) draw_dots(canvas, chart, chart.series.front());
+  if (!chart.series.empty()) draw_dots(canvas, chart, chart.series.front(), lines);
   const auto columns_of_text = static_cast<std::size_t>(chart.options.columns);
   const std::optional<Verdict> verdict = verdict_of(chart);
   std::string text;
   if (verdict) {
-    text += broken_lines(verdict->headline(" · "), chart.options.columns);
-    for (const std::string& action : verdict->actions) text += base::elide("- " + action, columns_of_text) + "\n";
+    text += broken_lines(verdict->model + " on " + verdict->device + " · " + verdict->headline(" · "),
+                         chart.options.columns);
+    for (const report::Action& action : verdict->actions)
+      text += base::elide("- " + action.sentence(), columns_of_text) + "\n";
     text += ladder_text(verdict->ladder, columns_of_text);
   } else {
     text += base::elide(chart.title, columns_of_text) + "\n";
@@ -245,9 +262,9 @@ std::string chart_text(const Chart& chart) {
     while (static_cast<int>(base::display_width(axis)) < at) axis += "─";
     axis += "┬";
     const std::string label = decade(exponent);
-    const int begin = std::max(0, at - static_cast<int>(label.size()) / 2);
-    if (static_cast<int>(ticks.size()) < begin)
-      ticks += std::string(static_cast<std::size_t>(begin) - ticks.size(), ' ');
+    const int begin = std::max(0, at - static_cast<int>(base::display_width(label)) / 2),
+              end = static_cast<int>(base::display_width(ticks));
+    if (end < begin) ticks += std::string(static_cast<std::size_t>(begin - end), ' ');
     ticks += label;
   }
   while (static_cast<int>(base::display_width(axis)) < columns) axis += "─";

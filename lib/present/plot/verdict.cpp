@@ -1,8 +1,9 @@
-// The verdict on a chart.
+// The verdict on a chart: that of its estimate, or of the kernels of a run.
 #include <algorithm>
 #include <cmath>
 
 #include "draw/text.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "plot/draw.h"
 #include "report/rows.h"
@@ -17,88 +18,79 @@ constexpr double kFarFromRoofs = 0.5;
 
 std::string percent(double share) { return report::share_cell(share) + " %"; }
 
-std::string fit_text(const documents::EstimateFit& fit, bool is_each) {
-  if (!fit.fits || !fit.device_bytes) return "";
-  const std::string used = report::cell(fit.total_bytes, "B"), whole = report::cell(fit.device_bytes, "B");
-  std::string text = *fit.fits ? "fits: " : "does not fit: ";
-  text += (fit.at_least ? "≥ " : "") + used + " of " + whole;
-  if (used == whole && fit.total_bytes != fit.device_bytes)  // "141 GB of 141 GB" explains nothing
-    text += " (" + report::memory_share(static_cast<double>(*fit.total_bytes), static_cast<double>(*fit.device_bytes)) +
-            ")";
-  return text + (is_each ? " each" : "");
-}
-
-std::string advice_text(const documents::EstimateAdvice& advice, double now) {
-  const std::string gain = base::rounded(advice.gain) + "×", to = base::si_seconds(advice.seconds);
-  if (advice.traffic) return "Fuse: " + base::si_seconds(now) + " → " + to + " (" + gain + ").";
-  if (advice.precision)
-    return "Compute in " + std::string(to_string(*advice.precision)) + ": " + base::si_seconds(now) + " → " + to +
-           " (" + gain + ").";
-  return "Batch " + base::grouped(advice.batch.value_or(1)) + ": " + gain + " less time an item, " + to + " a run.";
-}
-
-// "Largest: dense/MatMul ×12, 8.36 % of the time".
+// "Start with dense/MatMul ×12: 1.2 ms, could be 0.3 ms".
 std::string heaviest_text(const Series& series) {
   const auto dot = std::ranges::find_if(series.dots, [](const Dot& each) { return !each.aggregate; });
   if (dot == series.dots.end() || dot->share <= 0) return "";
-  const std::string name =
-      short_name(dot->name, 40) + (dot->items.size() > 1 ? " ×" + std::to_string(dot->items.size()) : "");
-  if (!series.has_time()) return "Largest: " + name + ", " + percent(dot->share) + " of the time.";
   double bound = 0;
   for (const std::size_t i : dot->items) bound += series.items[i].bound_seconds.value_or(0);
-  return "Start with " + name + ": " + base::si_seconds(dot->seconds) +
-         (bound > 0 && bound < dot->seconds ? ", could be " + base::si_seconds(bound) : "") + ".";
+  return cat("Start with ", short_name(dot->name, 40), dot->items.size() > 1 ? cat(" ×", dot->items.size()) : "", ": ",
+             base::si_seconds(dot->seconds),
+             bound > 0 && bound < dot->seconds ? cat(", could be ", base::si_seconds(bound)) : "");
 }
 
-void add_measured(const Chart& chart, const Series& series, Verdict& verdict) {
+// A run with the times of its kernels. Its estimate, if any, has already said its bounds.
+void add_measured(const Series& series, const documents::EstimateMeasured* known, Verdict& verdict) {
   constexpr double kWorthALine = 0.005;  // of the run, between kernels or in kernels that overlap
-  const double seconds = series.whole_seconds(), share = series.bound_seconds / seconds;
+  const double seconds = series.whole_seconds();
   const bool is_run = std::abs(seconds - series.seconds) > kWorthALine * seconds;
-  verdict.time = base::si_seconds(seconds) + " measured";
-  if (is_run && seconds > series.seconds)
-    verdict.actions.push_back(base::si_seconds(seconds - series.seconds) + ", " +
-                              percent(1 - series.seconds / seconds) + " of the run, lies between kernels.");
-  else if (is_run)
-    verdict.actions.push_back("Kernels overlap: their times sum up to " + base::si_seconds(series.seconds) + ".");
-  if (series.bound_seconds <= 0) return;
-  verdict.bound =
-      percent(std::min(1.0, share)) + " of what " + (chart.device.kind == "cpu" ? "this CPU" : "its roofs") + " can do";
-  verdict.ladder = {{"roofs", series.bound_seconds}};
+  report::Measurement run{.seconds = seconds, .has_kernels = true};
+  // The estimate holds a run against the roofs of the precision that it ran in; without one, kernels have their own.
+  if (known != nullptr && std::abs(known->seconds - seconds) <= kWorthALine * seconds)
+    run.bound_share = known->bound_share, run.precision = known->precision;
+  if (!run.bound_share && series.bound_seconds > 0) run.bound_share = series.bound_seconds / seconds;
+  if (verdict.ladder.empty() && series.bound_seconds > 0) verdict.ladder.push_back({"roofs", series.bound_seconds});
   if (is_run) verdict.ladder.push_back({"kernels", series.seconds});
-  verdict.ladder.push_back({"measured", seconds});
+  report::say_measured(verdict, run);
+  if (is_run && seconds > series.seconds)
+    verdict.actions.push_back({cat(base::si_seconds(seconds - series.seconds), ", ",
+                                   percent(1 - series.seconds / seconds), " of the run, lies between kernels")});
+  else if (is_run)
+    verdict.actions.push_back({cat("Kernels overlap: their times sum up to ", base::si_seconds(series.seconds))});
   double far = 0;
   for (const Item& item : series.items)
     if (item.limit == Limit::Neither) far += item.seconds.value_or(0);
-  if (far / series.seconds > kFarFromRoofs)
-    verdict.actions.push_back(percent(far / series.seconds) +
-                              std::string(is_run ? " of the time in kernels" : " of the time") +
-                              " is near no roof: look at kernels, threads and launches, not traffic.");
+  if (series.seconds > 0 && series.bound_seconds > 0 && far / series.seconds > kFarFromRoofs)
+    verdict.actions.push_back({cat(percent(far / series.seconds), is_run ? " of the time in kernels" : " of the time",
+                                   " is near no roof: look at kernels, threads and launches, not traffic")});
+  if (const std::string text = heaviest_text(series); !text.empty()) verdict.actions.push_back({text});
 }
 
-void add_estimated(const Series& series, const EstimateDocument& estimate, Verdict& verdict) {
-  const auto& roofline = estimate.roofline;
-  const bool is_step = estimate.training && estimate.training->time;
-  const RooflineTotals* totals = !roofline ? nullptr : is_step ? &*estimate.training->time : &roofline->totals;
-  const double seconds = totals != nullptr && totals->seconds > 0 ? totals->seconds : series.seconds;
-  const bool at_least = totals != nullptr && totals->at_least;
-  verdict.time = "at least " + base::si_seconds(seconds) + (at_least ? " for what is modelled" : "");
-  if (roofline && !is_step)
-    verdict.bound = report::split_text(*roofline);
-  else
-    verdict.bound = report::split_text(series.memory_share, series.latency_share);
-  const bool is_fused = roofline && roofline->traffic != TrafficModel::Unfused;
-  verdict.ladder.push_back({is_fused ? "fused" : "unfused", seconds});
-  for (const documents::EstimateAdvice& advice : estimate.advice) {
-    if (advice.traffic) verdict.ladder.push_back({"fused", advice.seconds});
-    verdict.actions.push_back(advice_text(advice, seconds));
+// The bounds of a series by the roofs of the chart, if its estimate has none for this machine.
+report::Bounds bounds_of(const Series& series, const EstimateDocument* estimate) {
+  report::Bounds bounds{.seconds = series.seconds, .memory_share = series.memory_share};
+  if (estimate != nullptr && estimate->traffic) bounds.traffic = estimate->traffic->model;
+  return bounds;
+}
+
+// The verdict on two series: that on their estimates if both are of this device, else that on their times.
+report::TimeChange contrast_of(const Chart& chart, const Series& before, const Series& after,
+                               std::vector<std::string>& remarks) {
+  const auto document = [&](const Series& series) {
+    const ChartEstimate* const of = chart.estimate_of(series);
+    return of == nullptr ? nullptr : &of->document();
+  };
+  const auto is_here = [&](const Series& series) {
+    const EstimateDocument* const estimate = document(series);
+    return !series.has_time() && estimate != nullptr && estimate->roofline &&
+           estimate->roofline->device == chart.device.id;
+  };
+  if (is_here(before) && is_here(after)) {
+    report::Contrast contrast = report::contrast(*document(before), *document(after));
+    remarks.insert(remarks.end(), contrast.remarks.begin(), contrast.remarks.end());
+    return contrast;
   }
-  if (totals != nullptr && totals->floor_seconds > 0) verdict.ladder.push_back({"floor", totals->floor_seconds});
-  if (roofline && roofline->predicted) verdict.ladder.push_back({"predicted", *roofline->predicted->seconds});
-  // A measured point of a sweep has a size of its own.
-  if (series.measured_star && series.trajectory.empty())
-    verdict.ladder.push_back({"measured", series.measured_star->seconds});
-  else if (estimate.measured)
-    verdict.ladder.push_back({"measured", estimate.measured->seconds});
+  const auto time = [&](const Series& series) {
+    report::ComparedTime result{.seconds = series.whole_seconds()};
+    if (series.bound_star) result.flops = series.bound_star->flops;
+    const EstimateDocument* const estimate = document(series);
+    if (estimate == nullptr || !estimate->roofline) return result;
+    result.units = documents::real(estimate->roofline->items);
+    result.are_tokens = estimate->phase.has_value();
+    return result;
+  };
+  return report::time_change(after.has_time() ? report::TimeKind::Measured : report::TimeKind::Bound, time(before),
+                             time(after));
 }
 
 }  // namespace
@@ -124,14 +116,6 @@ std::string reach_text(const Chart& chart, const Series& series) {
   if (chart.is_energy && !chart.energy->model) return text;
   const auto percent = [](double share) { return base::rounded(100 * share, 2); };
   return text + ", " + (stars.size() > 1 ? percent(share_low) + " … " : "") + percent(share_high) + "%";
-}
-
-std::string Verdict::headline(std::string_view separator) const {
-  std::string text = model + " on " + device;
-  text.append(separator.empty() ? ": " : separator).append(time);
-  if (!bound.empty()) text += ", " + bound;
-  if (!fit.empty()) text.append(separator.empty() ? "; " : separator).append(fit);
-  return text;
 }
 
 ShortLabels short_labels(const Chart& chart) {
@@ -179,47 +163,45 @@ std::optional<Verdict> verdict_of(const Chart& chart) {
   const ShortLabels names = short_labels(chart);
   verdict.model = names.labels[1] + " against " + names.labels[0] + names.common;
   verdict.device = machine_text(chart);
-  verdict.time = (after.has_time() ? "" : "at least ") + base::si_seconds(after.whole_seconds()) + " instead of " +
-                 base::si_seconds(before.whole_seconds());
-  const double factor = before.whole_seconds() / after.whole_seconds();
-  verdict.bound = factor > 1.005   ? base::rounded(factor) + "× faster"
-                  : factor < 0.995 ? base::rounded(1 / factor) + "× slower"
-                                   : "no change";
+  std::vector<std::string> remarks;
+  const report::TimeChange change = contrast_of(chart, before, after, remarks);
+  verdict.time = change.verdict;
+  verdict.limit = change.times;
+  for (std::string& remark : remarks) verdict.actions.push_back({.text = std::move(remark)});
   if (before.bound_star && after.bound_star) {
-    const auto say = [](const char* what, double from, double to, const char* unit) {
-      return std::string(what) + base::si_text(from, unit) + " → " + base::si_text(to, unit);
+    const auto say = [](const char* name, double old, double now, const char* of) {
+      return cat(name, base::si_text(old, of), " → ", base::si_text(now, of));
     };
-    const Star &from = *before.bound_star, &to = *after.bound_star;
-    verdict.actions.push_back(say("Traffic ", from.bytes, to.bytes, "B") + ", " +
-                              say("work ", from.flops, to.flops, "FLOP") + ".");
+    const Star &first = *before.bound_star, &second = *after.bound_star;
+    verdict.actions.push_back(
+        {say("Traffic ", first.bytes, second.bytes, "B") + ", " + say("work ", first.flops, second.flops, "FLOP")});
   }
-  verdict.actions.push_back("Memory bounds " + percent(before.memory_share) + " of the time before, " +
-                            percent(after.memory_share) + " after.");
   return verdict;
 }
 
 std::optional<Verdict> verdict_of(const Chart& chart, const Series& series) {
-  if (series.seconds <= 0) return std::nullopt;
-  Verdict verdict;
   const EstimateDocument* estimate = series.estimate ? &chart.estimates[*series.estimate].document() : nullptr;
   const bool is_here = estimate != nullptr && estimate->roofline && estimate->roofline->device == chart.device.id;
+  const bool is_unset = estimate != nullptr && !estimate->unset.empty();
+  if (series.seconds <= 0 && !is_unset) return std::nullopt;
+  Verdict verdict;
+  if (is_here || is_unset) {
+    verdict = report::verdict_of(*estimate).value_or(Verdict());
+  } else if (!series.has_time()) {
+    report::say_bounds(verdict, bounds_of(series, estimate));
+  }
   verdict.model = series.label;
-  const std::int64_t devices = is_here ? device_count(chart.estimates[*series.estimate], chart) : 1;
-  if (devices > 1) verdict.device = base::grouped(devices) + " × ";
-  verdict.device += is_here ? report::device_text(*estimate->roofline) : chart.device.name;
-  if (is_here && estimate->roofline->precision)
-    verdict.device += " (" + std::string(to_string(*estimate->roofline->precision)) + ")";
+  if (verdict.device.empty()) verdict.device = chart.device.name;
+  if (is_unset) return verdict;
   if (series.has_time())
-    add_measured(chart, series, verdict);
-  else if (is_here)
-    add_estimated(series, *estimate, verdict);
-  else
-    add_estimated(series, EstimateDocument{}, verdict);
+    add_measured(series, is_here && estimate->measured ? &*estimate->measured : nullptr, verdict);
+  else if (series.measured_star && series.trajectory.empty() && !(is_here && estimate->measured))
+    // A measured point of a sweep has a size of its own.
+    verdict.ladder.push_back({"measured", series.measured_star->seconds});
   if (!chart.is_energy && !series.has_time() && series.runs.size() > 1)
-    verdict.actions.insert(verdict.actions.begin(), count_text(series.runs.size(), "measured run", "measured runs") +
-                                                        ": " + reach_text(chart, series) + " of the roofs.");
-  if (is_here && estimate->fit) verdict.fit = fit_text(*estimate->fit, devices > 1);
-  if (const std::string text = heaviest_text(series); !text.empty()) verdict.actions.push_back(text);
+    verdict.actions.insert(verdict.actions.begin(),
+                           {cat(count_text(series.runs.size(), "measured run", "measured runs"), ": ",
+                                reach_text(chart, series), " of the roofs")});
   return verdict;
 }
 

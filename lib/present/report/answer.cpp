@@ -5,8 +5,10 @@
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/enum_names.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/estimate/measured_runs.h"
 #include "report/rows.h"
+#include "report/verdict.h"
 
 namespace pagoda::present::report {
 namespace {
@@ -14,8 +16,7 @@ namespace {
 using documents::EstimateFit;
 using documents::EstimateRoofline;
 
-constexpr std::size_t kHeaviest = 5, kAdvice = 3;
-constexpr double kWorthALine = 1.05;    // the eager time is shown if it exceeds the least time by this factor
+constexpr std::size_t kHeaviest = 5, kActions = 3;
 constexpr std::size_t kWide = 110;      // terminals of at least this width show how far a row is from its next limit
 constexpr std::size_t kMargin = 24;     // most columns of Line::what and Line::value
 constexpr std::size_t kNameWidth = 48;  // of a kernel's name if the width of the terminal is unknown
@@ -41,11 +42,6 @@ std::string dotted(const std::vector<std::string>& texts) {
   return joined;
 }
 
-// "1 kernel", "12 kernels".
-std::string grouped_count(std::int64_t count, std::string_view what) {
-  return cat(base::grouped(count), " ", what, count == 1 ? "" : "s");
-}
-
 std::string joules_an_item(const std::optional<double>& value, const EstimateDocument& estimate) {
   return value ? joules(*value, estimate.phase ? "J a token" : "J an item") : "";
 }
@@ -56,51 +52,50 @@ Line work_line(const Data& data) {
   const EstimateTotals& totals = data.estimate.totals;
   const Convention count = data.estimate.count;
   const bool has_flops = !data.counts_macs();
-  std::string unmodelled, once;
-  if (totals.unmodelled_nodes > 0)
-    unmodelled = cat(grouped_count(totals.unmodelled_nodes, "node"),
-                     " not modelled: ", base::joined(totals.unmodelled_ops, ", ", base::printable));
+  const std::string unmodelled = unmodelled_text(data.estimate);
+  std::string once;
   // Do not mention shapes or masks made of constants.
   constexpr int kLeastFlops = 1'000'000;
   if (const auto& load = totals.at_load; load && load->flops.value_or(0) >= kLeastFlops)
     once = cat("once at load: ", load->macs.value_or(0) > 0 ? cat(cell(load->macs), " MACs")
                                                             : cat(cell(load->flops), " ", operation(count), "s"));
-  return {"work", cat(totals.partial ? "≥ " : "", cell(totals.counts.flops, operation(count))),
+  return {"work", cell(totals.counts.flops.at_least(totals.partial), operation(count)),
           dotted({of_forward(data.estimate), has_flops ? cat(cell(totals.counts.macs), " multiply-accumulates") : "",
-                  cat(cell(totals.counts.params), " parameters"),
+                  cat(cell(totals.counts.params), totals.counts.params == Count(1) ? " parameter" : " parameters"),
                   has_flops && count != Convention::Flops ? cat("FLOPs: ", meaning(count)) : "", unmodelled, once})};
 }
 
 // The memory of a training step, else of a run, with the parts that add up to it.
 Line memory_line(const EstimateDocument& estimate) {
   const EstimateTotals& totals = estimate.totals;
-  if (estimate.fit) {
+  if (estimate.fit && estimate.unset.empty()) {
     const EstimateFit& fit = *estimate.fit;
     std::string parts = cat("weights ", bytes(fit.weight_bytes), " + activations ", bytes(fit.activation_bytes));
     if (fit.cache_bytes && *fit.cache_bytes > 0) parts += cat(" + cache ", bytes(fit.cache_bytes));
     if (fit.gradient_bytes) parts += cat(" + gradients ", bytes(fit.gradient_bytes));
     if (fit.optimizer_bytes && *fit.optimizer_bytes > 0) parts += cat(" + optimizer ", bytes(fit.optimizer_bytes));
     if (estimate.roofline && estimate.roofline->parallel) parts += " · of each device";
-    return {"memory", cat(fit.at_least ? "≥ " : "", bytes(fit.total_bytes)), parts};
+    return {"memory", bytes(fit.total_bytes.at_least(fit.at_least)), parts};
   }
   if (estimate.training)
     return {"memory", bytes(estimate.training->peak_bytes), "of a training step, at its peak; parts below"};
-  const Count &weights = totals.counts.param_bytes, &peak = totals.activation_peak_bytes;
+  const Count &weights = totals.weight_bytes, &peak = totals.activation_peak_bytes;
+  const bool is_least = totals.partial || peak.is_at_least();
   return {
-      "memory", weights && peak ? base::si(*weights + *peak, "B") : "?",
+      "memory", bytes((weights + peak).at_least(is_least)),
       cat("weights ", bytes(weights), " + activations ", bytes(peak), estimate.phase ? ", the cache among them" : "")};
 }
 
 Line traffic_line(const Data& data) {
   const EstimateTotals& totals = data.estimate.totals;
+  const std::optional<double> intensity = data.estimate.moved_intensity();
   constexpr base::EnumNames<TrafficModel::Resident> kMeanings(
       "every node reads its inputs and writes its outputs", "fused: what stays within a kernel moves nothing",
       "fused, and tensors stay in the cache of the device while they fit");
-  return {
-      "traffic", cat(totals.partial ? "≥ " : "", bytes(totals.counts.bytes)),
-      dotted({of_forward(data.estimate),
-              totals.intensity ? cat(intensity_text(*totals.intensity), " ", operation(data.estimate.count), "/B") : "",
-              std::string(kMeanings[data.traffic()])})};
+  return {"traffic", bytes(data.estimate.moved().bytes.at_least(totals.partial)),
+          dotted({of_forward(data.estimate),
+                  intensity ? cat(intensity_text(*intensity), " ", operation(data.estimate.count), "/B") : "",
+                  std::string(kMeanings[data.traffic()])})};
 }
 
 // The phase of a language model: new tokens per run, growth of the cache, bytes per token.
@@ -109,7 +104,7 @@ Line phase_line(const EstimateDocument& estimate) {
   const bool grows = phase.cache_bytes_per_token && *phase.cache_bytes_per_token > 0;
   return {
       "phase", std::string(to_string(phase.phase)),
-      dotted({phase.tokens ? cat(grouped_count(static_cast<std::int64_t>(*phase.tokens), "new token"), " a run") : "",
+      dotted({phase.tokens ? cat(base::counted(static_cast<std::int64_t>(*phase.tokens), "new token"), " a run") : "",
               grows ? cat("the cache grows by ", bytes(phase.cache_bytes_per_token), " a position") : "",
               phase.bytes_per_token ? cat(base::si_rate(*phase.bytes_per_token, "B"), " moved a token") : ""})};
 }
@@ -117,7 +112,9 @@ Line phase_line(const EstimateDocument& estimate) {
 Line fit_line(const EstimateDocument& estimate) {
   const EstimateFit& fit = *estimate.fit;
   const std::string device = device_text(*estimate.roofline);
+  if (!estimate.exceeded_table.empty()) return {"fits", "no", table_text(estimate)};
   if (!fit.device_bytes) return {"fits", "?", cat("the memory of ", device, " is not known")};
+  if (!fit.total_bytes) return {"fits", "?", cat("depends on ", base::joined(estimate.unset, ", ", base::printable))};
   const bool has_users = estimate.phase && estimate.phase->phase == Phase::Decode;
   std::string context;
   if (fit.longest_context) context = cat("longest context ", base::grouped(*fit.longest_context));
@@ -129,48 +126,53 @@ Line fit_line(const EstimateDocument& estimate) {
       !fit.fits   ? "?"
       : *fit.fits ? "yes"
                   : "does not fit",
-      dotted({cat(memory_share(static_cast<double>(*fit.total_bytes), static_cast<double>(*fit.device_bytes)),
+      dotted({cat(fit.at_least
+                      ? bytes(fit.total_bytes.at_least(fit.at_least))
+                      : memory_share(static_cast<double>(*fit.total_bytes), static_cast<double>(*fit.device_bytes)),
                   " of the ", bytes(fit.device_bytes), " of ", device),
               fit.largest_batch ? cat(has_users ? "most users " : "largest batch ", base::grouped(*fit.largest_batch))
                                 : "",
               context})};
 }
 
-}  // namespace
+// The precision assumed for the time, if engines may use a different one.
+std::string precision_remark(const Data& data) {
+  const EstimateDocument& estimate = data.estimate;
+  if (estimate.precision) return "";
+  // An engine that fuses folds the conversions of quantised operands into its products.
+  const auto quantised = std::ranges::find_if(
+      estimate.nodes, [](const EstimateNode& node) { return node.dequantized_from != ElementType::Undefined; });
+  if (quantised != estimate.nodes.end() && data.traffic() == TrafficModel::Unfused)
+    return cat("in ", to_string(quantised->precision), " unfused, in ", to_string(quantised->dequantized_from),
+               " with --traffic fused");
+  // If the device has TF32, the engine chooses whether float32 products use it.
+  const bool has_tf32 =
+      std::ranges::any_of(estimate.advice, [](const auto& advice) { return advice.precision == Precision::Tf32; });
+  return has_tf32 ? "in float32, where many engines take TF32" : "";
+}
 
-// The bound of the kernels that take most of the time. Nodes in fused kernels have no own bound.
-std::string split_text(const EstimateRoofline& roofline) {
-  const double seconds = roofline.totals.seconds;
-  double memory = 0, latency = 0;
-  for (const RowBound& kernel : roofline.groups.empty() ? roofline.rows : roofline.groups) {
-    if (kernel.bound == Bound::Memory) memory += kernel.seconds;
-    if (kernel.bound == Bound::Latency) latency += kernel.seconds;
+// "≤ 3,810 items/s", and what one user and one device get; with launches where those are the limit.
+Line speed_line(const Data& data, const Bounds& bounds) {
+  const EstimateDocument& estimate = data.estimate;
+  const EstimateRoofline& roofline = *estimate.roofline;
+  const double seconds = bounds.is_launch_bound() ? *bounds.launched : bounds.seconds;
+  const auto rate = [&](double count, double time) { return rate_text(count / time, rate_unit(estimate)); };
+  const double items = documents::real(roofline.items).value_or(1);
+  std::string shares;
+  if (const auto& phase = estimate.phase) {
+    const double slower = bounds.seconds / seconds;
+    if (phase->user_tokens_per_second)
+      shares = cat(rate_text(*phase->user_tokens_per_second * slower, "tokens/s"), " a user");
+    if (phase->device_tokens_per_second && roofline.parallel)
+      shares = dotted({shares, cat(rate_text(*phase->device_tokens_per_second * slower, "tokens/s"), " a device")});
   }
-  return seconds > 0 ? split_text(memory / seconds, latency / seconds) : split_text(0, 0);
-}
-
-std::string split_text(double memory_share, double latency_share) {
-  const double rest = 1 - memory_share - latency_share;
-  const bool is_latency = latency_share > memory_share && latency_share > rest;
-  return cat(is_latency            ? "latency"
-             : memory_share > rest ? "memory"
-                                   : "arithmetic",
-             " bounds ", percent_of(is_latency ? latency_share : std::max(memory_share, rest), 1), " of it");
-}
-
-namespace {
-
-// "at most 3.81 kitems/s": the rate if a run takes `seconds`.
-std::string rate_text(const EstimateDocument& estimate, double seconds) {
-  const Count& items = estimate.roofline->items;
-  const char* unit = !items ? "runs/s" : estimate.phase ? "tokens/s" : "items/s";
-  std::string text = cat("at most ", base::si_rate(documents::real(items).value_or(1) / seconds, unit));
-  if (!estimate.phase) return text;
-  const documents::EstimatePhase& phase = *estimate.phase;
-  if (phase.user_tokens_per_second) text += cat(", ", base::si_rate(*phase.user_tokens_per_second, ""), " a user");
-  if (phase.device_tokens_per_second && estimate.roofline->parallel)
-    text += cat(", ", base::si_rate(*phase.device_tokens_per_second, ""), " a device");
-  return text;
+  if (bounds.is_launch_bound())
+    shares = dotted({shares, cat(rate(items, bounds.seconds), " as a ", graph_name(bounds.device))});
+  const RooflineTotals& totals = roofline.totals;
+  const std::string kernels = cat(base::counted(totals.launches, "kernel"),
+                                  data.traffic() == TrafficModel::Unfused ? ", one a node" : " after fusion");
+  return {"speed", cat("≤ ", rate(items, seconds)),
+          dotted({shares, estimate.training ? "" : kernels, precision_remark(data)})};
 }
 
 // The predicted token rate of a decoder: in total, per user and per device.
@@ -187,11 +189,11 @@ std::string predicted_rate(const EstimateDocument& estimate) {
     own *= part;
     accepted = cat(base::rounded(phase.speculated->tokens_per_step), " tokens of a user's step stay");
   }
-  std::string rate = base::si_rate(tokens * steps, "tokens/s");
-  if (own > 0) rate += cat(", ", base::si_rate(own * steps, ""), " a user");
+  std::string rate = rate_text(tokens * steps, "tokens/s");
+  if (own > 0) rate += cat(", ", rate_text(own * steps, "a user"));
   if (roofline.parallel)
-    rate += cat(", ", base::si_rate(tokens * steps / static_cast<double>(roofline.parallel->devices.devices()), ""),
-                " a device");
+    rate +=
+        cat(", ", rate_text(tokens * steps / static_cast<double>(roofline.parallel->devices.devices()), "a device"));
   return dotted({accepted, rate});
 }
 
@@ -219,7 +221,7 @@ void add_devices(std::vector<Line>& lines, const EstimateDocument& estimate) {
   for (const auto& [kind, sum] : kinds) {
     std::string name(to_string(kind));
     std::ranges::replace(name, '_', '-');
-    moved.push_back(cat(sum.first, " ", name, sum.first == 1 ? "" : "s", ", ", base::si_rate(sum.second, "B")));
+    moved.push_back(cat(base::counted(sum.first, name), ", ", base::si_rate(sum.second, "B")));
   }
   if (moved.empty()) return;
   const auto& time = parallel.time;
@@ -231,8 +233,8 @@ void add_devices(std::vector<Line>& lines, const EstimateDocument& estimate) {
   if (devices.pipeline > 1)
     lines.push_back(
         {"stages", percent_of(time.bubble, 1),
-         cat("of the time a stage waits, with the step in ", time.parts, time.parts == 1 ? " part" : " parts",
-             " · a step each ", at_least(time.interval_seconds), " where ", devices.pipeline, " are on their way")});
+         cat("of the time a stage waits, with the step in ", base::counted(time.parts, "part"), " · a step each ",
+             at_least(time.interval_seconds), " where ", devices.pipeline, " are on their way")});
 }
 
 // The energy at the least time by the device's constants, its balance points, and whether finishing early saves energy.
@@ -249,22 +251,6 @@ void add_energy(std::vector<Line>& lines, const EstimateDocument& estimate) {
                    cat("balance of time ", intensity_text(energy.time_balance), " FLOP/B, of energy ",
                        intensity_text(energy.energy_balance),
                        energy.race_to_idle ? " · finishing early saves energy" : " · a slower run can save energy")});
-}
-
-// The precision assumed for the time, if engines may use a different one.
-std::string precision_remark(const Data& data) {
-  const EstimateDocument& estimate = data.estimate;
-  if (estimate.precision) return "";
-  // An engine that fuses folds the conversions of quantised operands into its products.
-  const auto quantised = std::ranges::find_if(
-      estimate.nodes, [](const EstimateNode& node) { return node.dequantized_from != ElementType::Undefined; });
-  if (quantised != estimate.nodes.end() && data.traffic() == TrafficModel::Unfused)
-    return cat("in ", to_string(quantised->precision), " unfused, in ", to_string(quantised->dequantized_from),
-               " with --traffic fused");
-  // If the device has TF32, the engine chooses whether float32 products use it.
-  const bool has_tf32 =
-      std::ranges::any_of(estimate.advice, [](const auto& advice) { return advice.precision == Precision::Tf32; });
-  return has_tf32 ? "in float32, where many engines take TF32" : "";
 }
 
 void add_prediction(std::vector<Line>& lines, const EstimateDocument& estimate) {
@@ -286,28 +272,25 @@ void add_prediction(std::vector<Line>& lines, const EstimateDocument& estimate) 
                          " while it loads")});
 }
 
-void add_times(std::vector<Line>& lines, const Data& data) {
+void add_times(std::vector<Line>& lines, const Data& data, const Verdict& verdict) {
   const EstimateDocument& estimate = data.estimate;
   const EstimateRoofline& roofline = *estimate.roofline;
-  const RooflineTotals& totals = roofline.totals;
-  const bool is_training = estimate.training && estimate.training->time;
-  const RooflineTotals& time = is_training ? *estimate.training->time : totals;
-  if (time.seconds <= 0) {
-    lines.push_back({"time", "?", "no row's least time is known"});
-    return;
-  }
-  const std::string kernels = cat(grouped_count(totals.launches, "kernel"),
-                                  data.traffic() == TrafficModel::Unfused ? ", one a node" : " after fusion");
-  lines.push_back({"time", at_least(time.seconds),
-                   dotted({time.at_least ? "of the modelled part" : "",
-                           is_training ? "a training step" : dotted({split_text(roofline), kernels}),
-                           rate_text(estimate, time.seconds)})});
-  if (time.eager_seconds && *time.eager_seconds > time.seconds * kWorthALine)
-    lines.push_back({"", at_least(*time.eager_seconds),
-                     cat("each kernel launched in ", base::si_seconds(*roofline.launch_overhead_seconds),
-                         roofline.launch_is_assumed ? " (assumed)" : "", " · CUDA graphs and the like hide that")});
-  lines.push_back({"", at_least(time.floor_seconds), "whatever an engine fuses or keeps on the chip"});
-  if (const std::string remark = precision_remark(data); !remark.empty()) lines.push_back({"", "", remark});
+  const Bounds bounds = bounds_of(estimate);
+  if (bounds.seconds <= 0) return;
+  // A headline of launches, a prediction or a run leaves the bound to a line of its own.
+  Bounds of_work = bounds;
+  of_work.launched.reset();
+  Verdict bound;
+  say_bounds(bound, of_work);
+  if (verdict.limit != bound.limit) lines.push_back({"bound", at_least(bounds.seconds), bound.headline(" · ")});
+  lines.push_back(speed_line(data, bounds));
+  if (const std::string why = why_at_least(estimate); !why.empty()) lines.push_back({"", "", why});
+  if (bounds.is_launch_bound())
+    lines.push_back(
+        {"launches", at_least(*bounds.launched),
+         cat(base::counted(roofline.totals.launches, "kernel"), ", each launched in ",
+             base::si_seconds(*roofline.launch_overhead_seconds), roofline.launch_is_assumed ? " (assumed)" : "",
+             " · a ", graph_name(bounds.device), " hides that")});
   if (const auto& handover = roofline.handover)
     lines.push_back(
         {"handover", at_least(handover->transfer_seconds),
@@ -321,19 +304,18 @@ void add_times(std::vector<Line>& lines, const Data& data) {
     if (const auto flops = estimate::total_work(estimate).flops; run->joules && flops && *run->joules > 0)
       rate = base::si_rate(*flops / *run->joules, operation(estimate.count) + "/J");
     lines.push_back({"measured", base::si_seconds(run->seconds),
-                     cat(dotted({run->bound_share ? cat(percent_of(*run->bound_share, 1), " of that speed") : "", range,
-                                 run->joules ? joules(*run->joules) : "", rate}),
-                         " · ", base::printable(run->source))});
+                     dotted({range, run->joules ? joules(*run->joules) : "", rate, base::printable(run->source)})});
   }
   if (roofline.predicted) add_prediction(lines, estimate);
 }
 
-void add_advice(std::vector<Line>& lines, const EstimateDocument& estimate) {
-  for (std::size_t i = 0; i < std::min(estimate.advice.size(), kAdvice); ++i) {
-    const documents::EstimateAdvice& advice = estimate.advice[i];
-    lines.push_back({i == 0 ? "faster" : "", cat(base::rounded(advice.gain), "×"),
-                     cat(advice.change, ": ", at_least(advice.seconds),
-                         advice.batch ? " a run · the gain is in time per item" : "")});
+void add_actions(std::vector<Line>& lines, const Verdict& verdict) {
+  for (std::size_t i = 0; i < std::min(verdict.actions.size(), kActions); ++i) {
+    const Action& action = verdict.actions[i];
+    lines.push_back({i > 0                ? ""
+                     : verdict.is_blocked ? "cure"
+                                          : "faster",
+                     action.gain ? cat(base::rounded(*action.gain), "×") : "", dotted({action.text, action.request})});
   }
 }
 
@@ -345,6 +327,13 @@ std::string end_of(const std::string& name, std::size_t columns) {
   return base::elide(name, columns);
 }
 
+// The change that gives a row another limit.
+std::string next_limit(const RowBound& row) {
+  const std::string factor = cat(base::rounded(*row.headroom), "× the ");
+  if (row.bound == Bound::Memory) return cat(", compute with ", factor, "work");
+  return row.bound == Bound::Compute ? cat(", memory with ", factor, "traffic") : "";
+}
+
 void add_heaviest(std::vector<Line>& lines, const EstimateDocument& estimate, std::size_t width) {
   const auto [rows, total] = folded_rows(estimate);
   const bool is_narrow = width > 0 && width < kWide;
@@ -354,9 +343,8 @@ void add_heaviest(std::vector<Line>& lines, const EstimateDocument& estimate, st
     std::string remark = base::elide(base::printable(row.ops), 24), bound;
     if (row.times > 1) remark += " ×" + std::to_string(row.times);
     if (row.bound != nullptr && row.bound->bound != Bound::None) {
-      bound = "  " + std::string(to_string(row.bound->bound));
-      if (row.bound->headroom && !is_narrow)
-        bound += ", " + base::rounded(*row.bound->headroom) + "× above the next limit";
+      bound = row.bound->bound == Bound::Latency ? "  shorter than a launch" : cat("  ", to_string(row.bound->bound));
+      if (row.bound->headroom && !is_narrow) bound += next_limit(*row.bound);
     }
     // The name gets the remaining width.
     const std::size_t taken = kMargin + base::display_width(remark) + 2 + base::display_width(bound);
@@ -370,18 +358,37 @@ std::vector<Line> answer_lines(const Data& data) {
   const EstimateDocument& estimate = data.estimate;
   std::vector<Line> lines = {work_line(data), memory_line(estimate), traffic_line(data)};
   if (estimate.phase) lines.push_back(phase_line(estimate));
-  if (estimate.roofline) {
+  if (estimate.roofline && estimate.unset.empty()) {
+    const std::optional<Verdict> verdict = verdict_of(estimate);
     if (estimate.fit) lines.push_back(fit_line(estimate));
-    if (estimate.roofline->parallel) add_devices(lines, estimate);
-    add_times(lines, data);
-    add_energy(lines, estimate);
-    add_advice(lines, estimate);
+    if (estimate.exceeded_table.empty()) {  // else no run has a time
+      if (estimate.roofline->parallel) add_devices(lines, estimate);
+      add_times(lines, data, *verdict);
+      add_energy(lines, estimate);
+      add_actions(lines, *verdict);
+    }
   }
-  if (!data.published()) add_heaviest(lines, estimate, data.options.width);
+  // Shares of time are not known at open sizes.
+  if (!data.published() && (estimate.unset.empty() || !estimate.roofline))
+    add_heaviest(lines, estimate, data.options.width);
   return lines;
 }
 
 }  // namespace
+
+std::string headline_text(const EstimateDocument& estimate, std::size_t width) {
+  const std::optional<Verdict> verdict = verdict_of(estimate);
+  if (!verdict) return "";
+  const std::string margin(verdict->subject.size() + 2, ' ');
+  std::string begin = verdict->subject + "  ", text;
+  std::string said = dotted({verdict->headline(" · "), verdict->device});
+  // "fastest on h200" in a sentence of its own is "h200" beside the subject.
+  for (const char* const word : {" on ", " in "})
+    if (const std::string again = verdict->subject + word; said.starts_with(again)) said.erase(0, again.size());
+  for (const std::string& part : wrapped(said, width, margin.size()))
+    text += std::exchange(begin, margin) + part + "\n";
+  return text;
+}
 
 std::string answer(const Data& data) {
   std::size_t what = 0, value = 0;

@@ -72,6 +72,7 @@ std::string grid_text(const documents::ResultColumn& column, const Row& row) {
 std::string exact_text(const Cell& cell) {
   return std::visit(
       Visitor{[](std::monostate) { return std::string(); }, [](const Int& value) { return to_string(value); },
+              [](const documents::AtLeast& bound) { return to_string(bound.value); },
               [](double value) { return base::shortest(value); },
               [](bool value) { return std::string(value ? "true" : "false"); },
               [](std::string_view value) { return std::string(value); },
@@ -83,6 +84,7 @@ std::string exact_text(const Cell& cell) {
 }
 
 std::string shown_text(const Cell& cell, CellKind kind) {
+  if (const auto* const bound = std::get_if<documents::AtLeast>(&cell)) return "≥ " + shown_text(bound->value, kind);
   if (const Int* const value = std::get_if<Int>(&cell)) {
     if (kind == CellKind::Number) return to_string(*value);
     if (kind == CellKind::Size) return base::grouped(*value);
@@ -97,7 +99,7 @@ std::string known_text(const Cell& cell, CellKind kind) {
 }
 
 void write_cell(base::JsonWriter& json, std::string_view name, const Cell& cell) {
-  const Int* const count = std::get_if<Int>(&cell);
+  const Int* const count = documents::whole(cell);
   count != nullptr ? json.member(name, *count) : json.member(name, documents::number(cell));
 }
 
@@ -106,7 +108,7 @@ void add_cells(base::CsvLine& line, const Columns& columns, const Row& row) {
     const Cell cell = column->is_in(documents::View::Csv, row.kind) ? column->cell(row) : Cell();
     if (const double* const value = std::get_if<double>(&cell))
       line.add(*value);
-    else if (const Int* const count = std::get_if<Int>(&cell))
+    else if (const Int* const count = documents::whole(cell))
       line.add(*count);
     else
       line.name(exact_text(cell));

@@ -29,6 +29,8 @@ Cell cell_of(const Maybe& value) {
   return value ? Cell(*value) : Cell();
 }
 
+inline Cell cell_of(const documents::Count& value) { return documents::to_cell(value); }
+
 // Exact, for machines. Empty: not known.
 std::string exact_text(const Cell& cell);
 // Rounded, with a unit, printable. Empty: not known.

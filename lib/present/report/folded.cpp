@@ -66,6 +66,14 @@ std::string without_numbers(std::string_view name) {
   return text;
 }
 
+void name_first(std::vector<Folded>& rows) {
+  std::map<std::string, std::size_t> times;
+  for (const Folded& row : rows) ++times[row.name];
+  for (Folded& row : rows)
+    if (row.times > 1 && (times[row.name] > 1 || row.name.find('/') == std::string::npos))
+      row.name = row.first + ", …";
+}
+
 namespace {
 
 class Folder {
@@ -83,7 +91,7 @@ class Folder {
     key_.append("\n").append(ops).append("\n").append(shown(counts.flops, counts.bytes, seconds));
     const auto [at, is_new] = places_.try_emplace(key_, rows_.size());
     if (is_new)
-      rows_.push_back({.name = std::string(name), .ops = std::string(ops), .times = 0, .weight = 0, .bound = bound});
+      rows_.push_back({.name = std::string(name), .first = std::string(name), .ops = std::string(ops), .bound = bound});
     Folded& row = rows_[at->second];
     if (!has_pattern(row.name, name)) row.name = common_name(row.name, name);
     ++row.times;
@@ -93,6 +101,7 @@ class Folder {
 
   FoldedRows take() {
     std::ranges::stable_sort(rows_, std::greater(), &Folded::weight);
+    name_first(rows_);
     return {std::move(rows_), total_};
   }
 

@@ -33,13 +33,19 @@ std::string devices_table(std::size_t width) {
       {Precision::Float16, Unit::Tensor}, {Precision::Bfloat16, Unit::Tensor}, {Precision::Float8, Unit::Tensor},
       {Precision::Int8, Unit::Tensor},
   };
-  base::Grid grid{.columns = {{.header = "id"}, {.header = "name", .drop_order = 3}}, .rows = {}};
+  base::Grid grid{.columns = {{.header = "id"}, {.header = "name", .drop_order = 9}}, .rows = {}};
+  // Narrow terminals keep the precisions in which most models run.
   for (const auto& [precision, unit] : kShownPeaks)
-    grid.columns.push_back(
-        {.header = std::string(to_string(precision)) + (unit == Unit::Tensor ? " tensor" : ""), .is_number = true});
+    grid.columns.push_back({.header = std::string(to_string(precision)) + (unit == Unit::Tensor ? " tensor" : ""),
+                            .is_number = true,
+                            .drop_order = precision == Precision::Bfloat16  ? 8
+                                          : precision == Precision::Float64 ? 7
+                                          : precision == Precision::Float8  ? 6
+                                          : precision == Precision::Int8    ? 5
+                                                                            : 0});
   grid.columns.push_back({.header = "memory", .is_number = true});
   grid.columns.push_back({.header = "bandwidth", .is_number = true});
-  grid.columns.push_back({.header = "power modes", .drop_order = 4});
+  grid.columns.push_back({.header = "power modes", .drop_order = 10});
   for (const std::string& id : documents::device_ids()) {
     const DeviceSpec spec = documents::device(id);
     std::vector<std::string> row = {spec.id, spec.name};

@@ -1,8 +1,11 @@
 // Additions to a report: diagnostics, budgets, and assumed sizes.
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/enum_names.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/estimate/make_estimate.h"
 #include "pagoda/present/spell.h"
 #include "report/rows.h"
@@ -18,9 +21,52 @@ std::string found_text(const BudgetResult& result) {
   return base::si(static_cast<Int>(*result.value), is_bytes ? "B" : "");
 }
 
+// The nodes whose results `node` reads, up to the sizes and weights that they start from, have short results and begin
+// at a Shape: arithmetic on sizes, which only lacks exact integers.
+bool is_size_arithmetic(const documents::EstimateDocument& estimate, const documents::EstimateNode& node) {
+  constexpr std::size_t kMostElements = 64;
+  std::map<std::string_view, const documents::EstimateNode*> producers;
+  for (const documents::EstimateNode& each : estimate.nodes)
+    for (const OutputInfo& output : each.outputs) producers.emplace(output.name, &each);
+  bool has_shape = false;
+  std::set<const documents::EstimateNode*> seen;
+  // The first input is what gets the size.
+  std::vector<base::Name> open(node.inputs.begin() + (node.inputs.size() > 1 ? 1 : 0), node.inputs.end());
+  while (!open.empty()) {
+    const auto found = producers.find(open.back().view());
+    open.pop_back();
+    if (found == producers.end() || !seen.insert(found->second).second) continue;
+    const documents::EstimateNode& producer = *found->second;
+    if (producer.op_type == "Shape" || producer.op_type == "Size") {
+      has_shape = true;
+      continue;
+    }
+    const auto sizes = producer.outputs.empty() ? std::nullopt : documents::sizes(producer.outputs[0].type);
+    if (!sizes || sizes->size() > 1 || (sizes->size() == 1 && sizes->front() > Int{kMostElements})) return false;
+    open.insert(open.end(), producer.inputs.begin(), producer.inputs.end());
+  }
+  return has_shape;
+}
+
+// What decides a size that no input names.
+enum class Decider : std::uint8_t { Data, Arithmetic, Loop };
+Decider decider_of(const Symbol& symbol, const documents::EstimateDocument& estimate) {
+  if (symbol.cause == "trip count") return Decider::Loop;
+  if (symbol.cause.find("rounded down in float32") != std::string::npos) return Decider::Arithmetic;
+  const auto node = std::ranges::find_if(
+      estimate.nodes, [&](const documents::EstimateNode& each) { return each.shown_name() == symbol.node; });
+  return node != estimate.nodes.end() && is_size_arithmetic(estimate, *node) ? Decider::Arithmetic : Decider::Data;
+}
+
 std::string causes_text(const BudgetResult& result) { return base::joined(result.causes, "; ", base::printable); }
 
 }  // namespace
+
+std::string why_at_least(const EstimateDocument& estimate) {
+  const std::size_t sizes = estimate::unset_symbols(estimate).size();
+  if (sizes == 0 || !estimate.totals.counts.bytes.is_at_least()) return {};
+  return cat(sizes, sizes == 1 ? " size that the data decide is" : " sizes that the data decide are", " taken as 1");
+}
 
 base::Grid budgets_grid(const std::vector<BudgetResult>& budgets) {
   base::Grid grid{.columns = {{.header = "budget"},
@@ -47,6 +93,22 @@ std::string budgets_report(const std::vector<BudgetResult>& budgets) {
   return text;
 }
 
+namespace {
+
+// Why the work is "?"; empty if it is known, or if a warning about open sizes says why.
+std::string unknown_work(const EstimateDocument& estimate) {
+  if (estimate.totals.counts.flops || is_published(estimate.count) || !estimate::free_dims(estimate).empty()) return {};
+  const auto node = std::ranges::find_if(
+      estimate.nodes, [](const EstimateNode& each) { return !each.counts.flops && each.mark != Mark::Unmodelled; });
+  return cat("work is not known: ",
+             node == estimate.nodes.end() ? "its sum"
+                                          : cat(base::printable(node->shown_name()), " (",
+                                                base::printable(node->qualified_op()), "): its formula"),
+             " has no value at these sizes\n");
+}
+
+}  // namespace
+
 std::optional<Format> format(std::string_view name) {
   constexpr base::EnumNames<Format::Markdown> kNames("table", "json", "csv", "markdown");
   return kNames.value(name);
@@ -56,7 +118,7 @@ std::string diagnostics_report(const std::vector<Diagnostic>& diagnostics, Sever
   std::string text;
   std::size_t shown = 0, hidden = 0, following = 0;
   for (const Diagnostic& diagnostic : diagnostics) {
-    if (diagnostic.severity < least) continue;
+    if (diagnostic.severity < least && diagnostic.cause != Cause::OpenBranch) continue;
     if (shown > 0 && diagnostic.cause == Cause::UnknownInput) {
       ++following;
       continue;
@@ -70,7 +132,7 @@ std::string diagnostics_report(const std::vector<Diagnostic>& diagnostics, Sever
                 diagnostic.node.empty() ? "" : ": ", base::printable(diagnostic.message), "\n");
   }
   if (following > 0)
-    text += cat("and ", following, following == 1 ? " node" : " nodes", " behind them: an input's rank is not known\n");
+    text += cat("and ", base::counted(following, "node"), " behind them: an input's rank is not known\n");
   if (hidden > 0) text += cat("and ", hidden, " more; --format json lists all\n");
   return text;
 }
@@ -92,20 +154,31 @@ std::string free_dims_report(const documents::EstimateDocument& estimate) {
       remedy += cat(" --dim ", dim, "=V");
       return dim;
     });
-    text += cat("free dims taken as 1: ", names, "; set them with", remedy, ", or see formulas with --symbolic\n");
+    text += cat("free dims taken as 1: ", names, "; set them with", remedy,
+                estimate.unset.empty() ? "" : " for times and fits", ", or see formulas with --symbolic\n");
   }
-  if (const std::string problem = estimate::impossible_size(estimate); !problem.empty())
-    text += cat("warning: ", command_line(problem), "\n");
-  if (const std::vector<Symbol> symbols = estimate::unset_symbols(estimate); !symbols.empty())
-    text += cat("sizes that the data decide, taken as 1 unless set with --assume: ",
-                listed(symbols,
-                       [](const Symbol& symbol) {
-                         // Only --symbolic shows long formulas.
+  const std::string problem = estimate::impossible_size(estimate);
+  text += problem.empty() ? unknown_work(estimate) : cat("warning: ", command_line(problem), "\n");
+  const std::vector<Symbol> symbols = estimate::unset_symbols(estimate);
+  for (const auto& kind : {std::pair{report::Decider::Data, "sizes that the data decide"},
+                           {report::Decider::Arithmetic, "sizes that float arithmetic decides"},
+                           {report::Decider::Loop, "trips of loops"}}) {
+    const report::Decider decider = kind.first;
+    std::vector<Symbol> of_kind = symbols;
+    std::erase_if(of_kind, [&](const Symbol& symbol) { return report::decider_of(symbol, estimate) != decider; });
+    if (of_kind.empty()) continue;
+    text += cat(kind.second, ", taken as 1 unless set with --assume: ",
+                listed(of_kind,
+                       [&](const Symbol& symbol) {
+                         // Only --symbolic shows long formulas and names.
                          const std::string upper = symbol.upper ? symbol.upper->to_string() : "";
                          const bool is_short = !upper.empty() && upper.size() <= kShort;
-                         return is_short ? cat(symbol.name, " (at most ", upper, ")") : cat(symbol.name);
+                         const std::string_view name = decider == report::Decider::Loop ? symbol.node : symbol.name;
+                         return cat(base::elide(base::printable(name), kShort),
+                                    is_short ? cat(" (at most ", upper, ")") : "");
                        }),
                 "; --symbolic says what each is\n");
+  }
   return text;
 }
 

@@ -38,12 +38,13 @@ struct PipelineNumber {
 
 template <auto Member>
 Cell counted(const EstimateDocument& estimate) {
-  return cell_of(estimate.totals.counts.*Member);
+  return cell_of(estimate.moved().*Member);
 }
 template <auto Member>
 Cell whole(const Pipeline& pipeline) {
   return cell_of(pipeline.*Member);
 }
+Cell weights(const EstimateDocument& estimate) { return cell_of(estimate.totals.weight_bytes); }
 Cell activations(const EstimateDocument& estimate) { return cell_of(estimate.totals.activation_peak_bytes); }
 Cell seconds(const EstimateDocument& estimate) {
   return estimate.roofline ? Cell(estimate.roofline->totals.seconds) : Cell();
@@ -58,7 +59,7 @@ constexpr PipelineNumber kNumbers[] = {
     {"flops",                 "FLOPs",       CellKind::Count,   true,  counted<&EstimateCounts::flops>,       whole<&Pipeline::flops>},
     {"bytes",                 "bytes",       CellKind::Bytes,   true,  counted<&EstimateCounts::bytes>,       whole<&Pipeline::bytes>},
     {"params",                nullptr,       CellKind::Count,   false, counted<&EstimateCounts::params>,      whole<&Pipeline::params>},
-    {"weight_bytes",          "weights",     CellKind::Bytes,   false, counted<&EstimateCounts::param_bytes>, whole<&Pipeline::weight_bytes>},
+    {"weight_bytes",          "weights",     CellKind::Bytes,   false, weights,                               whole<&Pipeline::weight_bytes>},
     {"activation_peak_bytes", "activations", CellKind::Bytes,   false, activations,                           nullptr},
     {"seconds",               "time ≥",      CellKind::Seconds, true,  seconds,                               whole<&Pipeline::seconds>},
     {"floor_seconds",         nullptr,       CellKind::Seconds, true,  nullptr,                               whole<&Pipeline::floor_seconds>},
@@ -67,6 +68,7 @@ constexpr PipelineNumber kNumbers[] = {
 // clang-format on
 
 Cell times(const Cell& cell, std::int64_t runs) {
+  if (const auto* const bound = std::get_if<documents::AtLeast>(&cell)) return documents::AtLeast{bound->value * runs};
   if (const Int* const count = std::get_if<Int>(&cell)) return *count * runs;
   if (const double* const value = std::get_if<double>(&cell)) return *value * static_cast<double>(runs);
   return cell;
@@ -119,8 +121,7 @@ std::string answer(const Pipeline& pipeline) {
               base::si_rate(items / *pipeline.seconds, "items/s");
     }
     if (pipeline.floor_seconds)
-      text +=
-          "\n        ≥ " + base::si_seconds(*pipeline.floor_seconds) + " whatever an engine fuses or keeps on the chip";
+      text += "\n        ≥ " + base::si_seconds(*pipeline.floor_seconds) + " floor: no engine can be faster";
     text += "\n";
   }
   text += "memory  " + least + cell(pipeline.resident_bytes, "B") + " with all weights on the device" +

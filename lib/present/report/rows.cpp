@@ -3,11 +3,61 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/enum_names.h"
 #include "pagoda/core/engine.h"
 
 namespace pagoda::present::report {
+
+namespace {
+
+// By predicted time, else by the bound if a device is known, then by FLOPs, largest first and unknown last; ties keep
+// the order of execution.
+void sort(std::vector<Row>& rows) {
+  const auto seconds = [](const Row& row) {
+    return row.predicted_seconds ? *row.predicted_seconds : row.bound == nullptr ? 0 : row.bound->seconds;
+  };
+  std::ranges::stable_sort(rows, [&](const Row& a, const Row& b) {
+    if (seconds(a) != seconds(b)) return seconds(a) > seconds(b);
+    return a.counts->flops.value_or(-1) > b.counts->flops.value_or(-1);
+  });
+}
+
+Count times(const Count& count, Int factor) {
+  if (!count) return count;
+  const Count product = *count * factor;
+  return count.is_at_least() ? product.at_least() : product;
+}
+
+// Turns `row` into the sum of `layers` rows like it.
+void multiply(Row& row, std::size_t layers, Data& data) {
+  if (layers == 1) return;
+  const auto factor = static_cast<double>(layers);
+  Data::Sum& sum = data.sums.emplace_back();
+  sum.counts = *row.counts;
+  for (const auto& [name, member] : documents::kEstimateCounts)
+    sum.counts.*member = times(sum.counts.*member, static_cast<Int>(layers));
+  sum.kernel = *row.kernel;
+  sum.kernel.saved_bytes = times(sum.kernel.saved_bytes, static_cast<Int>(layers));
+  row.counts = &sum.counts;
+  row.kernel = &sum.kernel;
+  if (row.bound != nullptr) {
+    sum.bound = *row.bound;
+    for (double RowBound::*const part : {&RowBound::seconds, &RowBound::compute_seconds, &RowBound::memory_seconds,
+                                         &RowBound::share, &RowBound::flops, &RowBound::bytes})
+      sum.bound.*part *= factor;
+    row.bound = &sum.bound;
+  }
+  if (row.predicted_seconds) *row.predicted_seconds *= factor;
+}
+
+// The operator without its domain: "FusedMatMul" of "com.microsoft.FusedMatMul".
+std::string_view without_domain(std::string_view op) { return op.substr(op.rfind('.') + 1); }
+
+}  // namespace
 
 Data collect(const EstimateDocument& estimate, const ReportOptions& options) {
   Data data{.estimate = estimate, .options = options, .rows = {}};
@@ -16,19 +66,70 @@ Data collect(const EstimateDocument& estimate, const ReportOptions& options) {
               : options.rows == Rows::Group ? documents::RowKind::Kernel
                                             : documents::RowKind::Node;
   data.rows = documents::rows_of(estimate, data.kind);
-  const std::size_t top = options.top == 0 ? data.rows.size() : std::min(options.top, data.rows.size());
-  // By predicted time, else by the bound if a device is known, then by FLOPs, largest first and unknown last; ties keep
-  // the order of execution. Types are sorted already.
-  const auto seconds = [](const Row& row) {
-    return row.predicted_seconds ? *row.predicted_seconds : row.bound == nullptr ? 0 : row.bound->seconds;
-  };
-  if (options.top > 0 && data.kind != documents::RowKind::Type)
-    std::ranges::stable_sort(data.rows, [&](const Row& a, const Row& b) {
-      if (seconds(a) != seconds(b)) return seconds(a) > seconds(b);
-      return a.counts->flops.value_or(-1) > b.counts->flops.value_or(-1);
-    });
-  data.rows.resize(top);
+  if (options.top > 0 && data.kind != documents::RowKind::Type) sort(data.rows);  // types are sorted already
+  if (options.top > 0 && options.top < data.rows.size()) data.rows.resize(options.top);
   return data;
+}
+
+Data collect_folded(const EstimateDocument& estimate, const ReportOptions& options) {
+  if (options.rows != Rows::Group || options.top == 0) return collect(estimate, options);
+  Data data{.estimate = estimate, .options = options, .kind = documents::RowKind::Kernel, .rows = {}};
+  std::vector<Folded> layers;
+  std::map<std::string, std::size_t> places;
+  for (Row& row : documents::rows_of(estimate, data.kind)) {
+    const std::string name = row.shown_name();
+    const double seconds = row.bound == nullptr ? 0 : row.bound->seconds;
+    const auto [at, is_new] =
+        places.try_emplace(cat(without_numbers(name), "\n", row.operators(), "\n", cell(row.counts->flops), " ",
+                               cell(row.counts->bytes), " ", base::shortest(seconds)),
+                           layers.size());
+    if (is_new) {
+      layers.push_back({.name = name, .first = name, .ops = std::to_string(data.rows.size())});
+      data.rows.push_back(row);
+    }
+    Folded& layer = layers[at->second];
+    layer.name = common_name(layer.name, name);
+    ++layer.times;
+  }
+  name_first(layers);
+  std::map<std::size_t, std::string> names;  // by index of the first kernel
+  for (std::size_t i = 0; i < data.rows.size(); ++i) {
+    multiply(data.rows[i], layers[i].times, data);
+    names[data.rows[i].index] =
+        base::printable(layers[i].name) + (layers[i].times > 1 ? cat(" ×", layers[i].times) : "");
+  }
+  sort(data.rows);
+  if (options.top < data.rows.size()) data.rows.resize(options.top);
+  for (const Row& row : data.rows) data.names.push_back(names.at(row.index));
+  return data;
+}
+
+base::Grid shown_grid(const Data& data) {
+  base::Grid grid = rows_grid(data.kind, data.estimate, data.rows);
+  const auto column = [&](std::string_view header) {
+    return static_cast<std::size_t>(std::ranges::find(grid.columns, header, &base::Column::header) -
+                                    grid.columns.begin());
+  };
+  const std::size_t name = column("kernel");
+  if (name < grid.columns.size())
+    for (std::size_t i = 0; i < data.names.size(); ++i) grid.rows[i][name] = data.names[i];
+  if (data.options.width == 0) return grid;
+  std::map<std::string_view, std::set<std::string_view>> domains;
+  const auto add = [&](std::string_view op, std::string_view domain) {
+    domains[op].insert(domain.empty() ? "ai.onnx" : domain);
+  };
+  for (const EstimateNode& node : data.estimate.nodes) add(node.op_type.view(), node.domain.view());
+  if (data.estimate.types)
+    for (const documents::EstimateType& type : *data.estimate.types) add(type.op_type, type.domain);
+  for (const std::size_t ops : {column("op"), column("ops")}) {
+    if (ops >= grid.columns.size()) continue;
+    for (auto& row : grid.rows)
+      row[ops] = base::joined(base::split(row[ops], "+"), "+", [&](const std::string& op) {
+        const auto found = domains.find(without_domain(op));
+        return found != domains.end() && found->second.size() == 1 ? std::string(found->first) : op;
+      });
+  }
+  return grid;
 }
 
 std::string device_text(const documents::EstimateRoofline& roofline) {
@@ -60,7 +161,11 @@ std::string placement_text(const EnginePlacement& placement) {
          " % of the calibration's rounds";
 }
 
-std::string share_cell(double share) { return share > 0 && share < 0.0005 ? "<0.1" : base::rounded(100 * share); }
+std::string share_cell(double share) {
+  constexpr double kLeast = 0.0005;
+  if (std::abs(share) < kLeast) return share > 0 ? "<0.1" : "0";  // also of differences that rounding makes negative
+  return base::rounded(100 * share);
+}
 std::string intensity_text(double value) {
   constexpr double kGrouped = 999.5, kMost = 1e6;  // rounded() writes larger numbers with an exponent
   return value >= kGrouped && value < kMost ? base::grouped(std::llround(value)) : base::rounded(value);
@@ -90,6 +195,12 @@ std::vector<std::string> wrapped(const std::string& text, std::size_t width, std
   return rows;
 }
 
-std::string cell(const Count& value, std::string_view unit) { return value ? base::si(*value, unit) : "?"; }
+std::string cell(const Count& value, std::string_view unit) {
+  return value ? (value.is_at_least() ? "≥ " : "") + base::si(*value, unit) : "?";
+}
+
+std::string exact_cell(const Count& value) {
+  return value ? (value.is_at_least() ? "≥ " : "") + base::grouped(*value) : "?";
+}
 
 }  // namespace pagoda::present::report

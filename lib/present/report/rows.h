@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,12 +33,24 @@ struct Data {
   const ReportOptions& options;
   documents::RowKind kind = documents::RowKind::Node;
   std::vector<Row> rows;
+  // Kernels that are alike, as one row: their sum, and the name of each row with the number of them: "…/MatMul ×12".
+  struct Sum {
+    EstimateCounts counts;
+    RowBound bound;
+    documents::EstimateGroup kernel;
+  };
+  std::deque<Sum> sums = {};
+  std::vector<std::string> names = {};
 
   TrafficModel traffic() const { return estimate.traffic ? estimate.traffic->model : TrafficModel::Unfused; }
   bool counts_macs() const { return estimate.count == Convention::Macs; }  // only multiply-accumulates
   bool published() const { return is_published(estimate.count); }
 };
 Data collect(const EstimateDocument& estimate, const ReportOptions& options);
+// The same for people: the heaviest kernels, with those that are alike in one row.
+Data collect_folded(const EstimateDocument& estimate, const ReportOptions& options);
+// The rows as printable cells; on a terminal operators lose their domain where only one domain has their name.
+base::Grid shown_grid(const Data& data);
 
 // The device of the time bound: "NVIDIA H200 (float16)".
 std::string device_text(const documents::EstimateRoofline& roofline);
@@ -55,12 +69,13 @@ std::string share_cell(double share);
 std::string intensity_text(double flops_per_byte);
 // The share of a device's memory, with as many digits as tell it from all of it: "100.3 %" does not fit.
 std::string memory_share(double used, double whole);
-// "1.23 GB"; "?" if unknown.
+// "1.23 GB"; "≥ 1.23 GB" if it is only a lower bound; "?" if unknown.
 std::string cell(const Count& value, std::string_view unit = "");
-
-// "memory bounds 74.9 % of it": what bounds most of the least time.
-std::string split_text(const documents::EstimateRoofline& roofline);
-std::string split_text(double memory_share, double latency_share);  // the rest is arithmetic
+// The same exactly: "≥ 1,234".
+std::string exact_cell(const Count& value);
+// Why counts and times are lower bounds although every node is modelled: "12 sizes that the data decide are taken as
+// 1". Empty if they are not.
+std::string why_at_least(const EstimateDocument& estimate);
 
 // A name with every number replaced by '#': layers that are alike share it.
 std::string without_numbers(std::string_view name);
@@ -69,11 +84,15 @@ std::string common_name(const std::string& a, std::string_view b);
 
 // Layers with the same operators, counts and time, whose names differ only in numbers.
 struct Folded {
-  std::string name, ops;
+  std::string name, first, ops;  // name: the common pattern, or as name_first() says; first: that of the first layer
   std::size_t times = 0;
   double weight = 0;  // total seconds as predicted, else as bounded on the device, else total FLOPs
   const RowBound* bound = nullptr;
 };
+
+// Rows that no reader could tell apart by their pattern ("Conv_*" of nine convolutions and of four), and those without
+// a module path, get the name of their first layer: "Conv_3, …".
+void name_first(std::vector<Folded>& rows);
 
 struct FoldedRows {
   std::vector<Folded> rows;  // the heaviest first
@@ -84,6 +103,9 @@ FoldedRows folded_rows(const EstimateDocument& estimate);
 
 // Rows of at most `width` columns, of which the first `margin` are taken, broken at " · "; one row if `width` is 0.
 std::vector<std::string> wrapped(const std::string& text, std::size_t width, std::size_t margin = 0);
+// The verdict in one line, or in more on a narrow terminal: "time  635 µs fused (floor 571; 2.10 ms unfused) · …". Empty
+// without a verdict.
+std::string headline_text(const EstimateDocument& estimate, std::size_t width);
 // The answer to the first questions (work, memory, fit, time …), as lines and as cells.
 std::string answer(const Data& data);
 base::Grid answer_grid(const Data& data);
@@ -91,6 +113,32 @@ base::Grid answer_grid(const Data& data);
 std::string above_variants(const documents::EstimateDocument& estimate);
 // The choice between variants that changes the time most, and other remarks on them.
 std::string decisive(const documents::EstimateDocument& estimate);
+
+// A time of one side of a comparison.
+enum class TimeKind : std::uint8_t { Bound, Predicted, Measured };
+struct ComparedTime {
+  double seconds = 0;                         // of a run
+  std::optional<double> low = {}, high = {};  // of a prediction or of repeated runs
+  std::optional<double> flops = {};           // of a run
+  std::optional<double> units = {};           // items or tokens of a run
+  bool are_tokens = false;
+  std::vector<std::string> basis = {};  // {"fused", "float16"}
+};
+struct TimeChange {
+  std::string verdict;  // "lower bound an item 10.8× lower"; "1.3× faster" only if the intervals do not overlap
+  std::string times;    // "125 µs → 11.6 µs, fused"
+};
+// Times are of an item or a token if the work of a run differs by more than 5 %, or the number of its items.
+TimeChange time_change(TimeKind kind, const ComparedTime& before, const ComparedTime& after);
+// The verdict on two estimates, and what else they differ in: precision, traffic, work, the other traffic model,
+// launches.
+struct Contrast : TimeChange {
+  std::vector<std::string> remarks;
+};
+Contrast contrast(const EstimateDocument& before, const EstimateDocument& after);
+
+// "3 nodes not modelled: Concat", or that the model cannot run at these sizes; empty if all nodes are modelled.
+std::string unmodelled_text(const EstimateDocument& estimate);
 
 // The totals: name, exact value, rounded value.
 base::Grid totals_grid(const Data& data);

@@ -83,9 +83,10 @@ std::string sweep_report(Format format, const EstimateDocument& estimate, const 
   const base::Grid grid = sweep_grid(estimate);
   if (format == Format::Markdown)
     return cat("# ", report::code(report::title(estimate)), "\n\n", heading(estimate), "\n\n",
-               report::markdown_table(grid), "\n", footing(estimate), "\n");
-  return cat(report::title(estimate), "\n", heading(estimate), "\n\n", base::aligned(grid, options.width), "\n",
-             footing(estimate), "\n", report::kSiUnits);
+               estimate.roofline ? cat(report::code(headline(estimate)), "\n\n") : "", report::markdown_table(grid),
+               "\n", footing(estimate), "\n");
+  return cat(report::title(estimate), "\n", heading(estimate), "\n\n", report::headline_text(estimate, options.width),
+             base::aligned(grid, options.width), "\n", footing(estimate), "\n", report::kSiUnits);
 }
 
 }  // namespace pagoda::present

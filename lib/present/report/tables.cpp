@@ -56,10 +56,11 @@ std::vector<RowFormulas> row_formulas(const Data& data) {
   return rows;
 }
 
-// "boxes: number of selected boxes, decided at nms, at most 1000", printable.
+// "boxes: number of selected boxes, decided by the data at nms, at most 1000", printable.
 std::string symbol_text(const Symbol& symbol) {
   std::string text = symbol.name + ": " + base::printable(symbol.cause);
-  if (!symbol.node.empty()) text += ", decided at " + base::printable(symbol.node);
+  text += ", decided by the data";
+  if (!symbol.node.empty()) text += " at " + base::printable(symbol.node);
   if (symbol.upper) text += ", at most " + symbol.upper->to_string();
   return text;
 }
@@ -110,8 +111,9 @@ std::string formula_block(const report::Data& data) {
 }  // namespace
 
 std::string table_report(const documents::EstimateDocument& estimate, const ReportOptions& options) {
-  const report::Data data = report::collect(estimate, options);
+  const report::Data data = report::collect_folded(estimate, options);
   std::string text = report::title(estimate) + "\n" + report::subtitle(estimate) + "\n\n";
+  text += report::headline_text(estimate, options.width);
   if (!estimate.variants.empty()) {
     text += report::above_variants(estimate) +
             base::aligned(rows_grid(documents::RowKind::Variant, estimate), options.width) + "\n" +
@@ -120,8 +122,8 @@ std::string table_report(const documents::EstimateDocument& estimate, const Repo
     text += report::answer(data);
     if (estimate.memory) text += "\n" + base::aligned(report::memory_grid(*estimate.memory), 0);
   } else {
-    text += base::aligned(rows_grid(data.kind, estimate, data.rows), options.width) + "\n";
-    text += base::aligned(report::totals_grid(data), 0);
+    text += base::aligned(report::shown_grid(data), options.width) + "\n";
+    text += base::aligned(report::totals_grid(data), options.width);
   }
   if (estimate.training)
     text += "\n" + base::aligned(rows_grid(documents::RowKind::Part, estimate), 0) + "\n" +
@@ -132,8 +134,9 @@ std::string table_report(const documents::EstimateDocument& estimate, const Repo
 }
 
 std::string markdown_report(const documents::EstimateDocument& estimate, const ReportOptions& options) {
-  const report::Data data = report::collect(estimate, options);
+  const report::Data data = report::collect_folded(estimate, options);
   std::string text = "# " + code(report::title(estimate)) + "\n\n" + code(report::subtitle(estimate)) + "\n\n";
+  if (const std::string verdict = headline(estimate); !verdict.empty()) text += code(verdict) + "\n\n";
   if (!estimate.variants.empty()) {
     text += report::above_variants(estimate) + markdown_table(rows_grid(documents::RowKind::Variant, estimate)) + "\n" +
             report::decisive(estimate);
@@ -146,7 +149,7 @@ std::string markdown_report(const documents::EstimateDocument& estimate, const R
     base::Grid totals = report::totals_grid(data);
     for (auto& row : totals.rows)
       if (row[0] == "nodes" && estimate.totals.unmodelled_nodes > 0) row[3] = code(row[3]);
-    text += markdown_table(totals) + "\n" + markdown_table(rows_grid(data.kind, estimate, data.rows));
+    text += markdown_table(totals) + "\n" + markdown_table(report::shown_grid(data));
   }
   if (estimate.training)
     text += "\n" + markdown_table(rows_grid(documents::RowKind::Part, estimate)) + "\n" +

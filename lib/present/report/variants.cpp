@@ -4,6 +4,7 @@
 #include <set>
 
 #include "pagoda/base/cat.h"
+#include "pagoda/base/plural.h"
 #include "report/rows.h"
 
 namespace pagoda::present::report {
@@ -23,7 +24,7 @@ std::string stay_text(const std::vector<std::string>& nodes, const std::string& 
   if (nodes.empty()) return {};
   const bool is_long = std::ssize(nodes) > kNamed;
   const std::vector<std::string> named(nodes.begin(), is_long ? nodes.begin() + kNamed : nodes.end());
-  return cat("; ", nodes.size(), " ", nodes.size() == 1 ? one : many, " (", base::joined(named, ", ", base::printable),
+  return cat("; ", base::counted(nodes.size(), one, many), " (", base::joined(named, ", ", base::printable),
              is_long ? ", …)" : ")");
 }
 
@@ -139,7 +140,7 @@ std::string above_variants(const EstimateDocument& estimate) {
   if (!std::ranges::any_of(variants, [](const auto& each) { return each.parallel.has_value(); })) return {};
   std::vector<std::string> facts;
   if (is_alike(variants, [](const auto& each) { return each.precision; }))
-    facts.push_back(cat("precision ", variants[0].precision ? to_string(*variants[0].precision) : "as filed"));
+    facts.push_back(cat("precision ", documents::precision_text(estimate, variants[0].traffic, variants[0].precision)));
   if (is_alike(variants, [](const auto& each) { return each.traffic; }))
     facts.push_back(std::string(to_string(variants.front().traffic)) + " traffic");
   facts.emplace_back("memory of the device that needs the most");
@@ -164,7 +165,7 @@ std::string decisive(const documents::EstimateDocument& estimate) {
                              a.devices() != b.devices()};
       if (std::ranges::count(differ, true) != 1) continue;
       double& widest = spreads[std::ranges::find(differ, true) - differ].first;
-      widest = std::max(widest, *a.seconds / *b.seconds);
+      widest = std::max(widest, *a.least_seconds() / *b.least_seconds());
     }
   const auto& [factor, choice] = *std::ranges::max_element(spreads, {}, &std::pair<double, const char*>::first);
   const std::string remarks =

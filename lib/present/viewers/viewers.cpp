@@ -9,6 +9,7 @@
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/json_writer.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/measured/join.h"
 #include "report/rows.h"
 
@@ -99,7 +100,8 @@ void add(NodeValues& sum, const NodeValues& row) {
       to = std::nullopt;  // the sum is unknown if a part is unknown
   };
   ++sum.rows;
-  for (const auto& [name, member] : documents::kEstimateCounts) plus(sum.counts.*member, row.counts.*member);
+  for (const auto& [name, member] : documents::kEstimateCounts)
+    sum.counts.*member = sum.counts.*member + row.counts.*member;
   plus(sum.predicted_seconds, row.predicted_seconds);
   plus(sum.measured_seconds, row.measured_seconds);
   if (row.time.bound == Bound::Unknown) sum.time.bound = Bound::Unknown;
@@ -116,7 +118,7 @@ NodeValues total_values(const Viewed& viewed) {
   NodeValues total{
       .counts = *row.counts, .predicted_seconds = row.predicted_seconds, .measured_seconds = row.measured_seconds};
   total.time.bound = Bound::Unknown;
-  if (const auto& roofline = viewed.estimate.roofline) {
+  if (const auto& roofline = viewed.estimate.roofline; roofline && roofline->totals.seconds > 0) {
     total.time.bound = roofline->totals.bound();
     total.time.seconds = roofline->totals.seconds;
     total.time.compute_seconds = roofline->totals.compute_seconds;
@@ -215,7 +217,8 @@ Texts conditions(const EstimateDocument& estimate) {
               cat(estimate.roofline->predicted->calibration, " (", estimate.roofline->predicted->engine, ")"));
   if (estimate.measured) texts.add("measurement", estimate.measured->source);
   if (estimate.totals.partial)
-    texts.add("partial", cat(estimate.totals.unmodelled_nodes, " nodes are not modelled: totals are lower bounds"));
+    texts.add("partial", cat(base::counted(estimate.totals.unmodelled_nodes, "node is", "nodes are"),
+                             " not modelled: totals are lower bounds"));
   return texts;
 }
 
@@ -253,7 +256,11 @@ std::string refusal(const Metric& metric, const Viewed& viewed) {
   if (metric.remedy == nullptr) return {};
   for (const NodeValues& row : row_values(viewed))
     if (documents::number(cell(metric, row))) return {};
-  return "--metric " + std::string(metric.name) + " " + metric.remedy;
+  const std::vector<std::string>& unset = viewed.estimate.unset;
+  const bool lacks_sizes = metric.is_timed() && viewed.estimate.roofline && !unset.empty();
+  return "--metric " + std::string(metric.name) + " " +
+         (lacks_sizes ? "depends on " + base::joined(unset, ", ", base::printable) + "; set them with --dim"
+                      : metric.remedy);
 }
 
 std::string netron_attachment(const Viewed& viewed, const Metric* only) {

@@ -11,11 +11,7 @@
 namespace pagoda::tools::conv {
 namespace {
 
-using bench::JsonValue;
-using bench::JsonWriter;
-using documents::Config;
-using documents::integer_of;
-using documents::text_of;
+using bench::JsonValue, bench::JsonWriter, documents::Config, documents::integer_of, documents::text_of;
 
 std::string text_or(const Config& config, const char* axis, const char* otherwise) {
   const std::string text = text_of(config, axis);

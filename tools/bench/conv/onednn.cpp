@@ -27,8 +27,7 @@ ProductLibrary onednn_products(int) { return {.name = "onednn", .unavailable = k
 
 namespace {
 
-using dnnl::convolution_forward;
-using dnnl::memory;
+using dnnl::convolution_forward, dnnl::memory;
 
 // oneDNN uses the threads of the OpenMP runtime that it was linked with.
 void set_threads(int threads) {

@@ -123,20 +123,15 @@ def measured_document(runs, run_seconds, describe, warmup, header):
     `describe(key)` gives name, op_type and detail; a node that a run executes several times is one kernel of several
     launches. Medians are over the runs that executed it; `header` adds tool, device, clocks, env and source's own keys.
     """
-    order, launches, sums = [], {}, {}
+    launches = {}  # seconds of each, by key and run
     for number, run in enumerate(runs):
         for key, seconds in run:
-            if key not in sums:
-                order.append(key)
-                sums[key] = {}
-                launches[key] = {}
-            sums[key][number] = sums[key].get(number, 0.0) + seconds
-            launches[key][number] = launches[key].get(number, 0) + 1
+            launches.setdefault(key, {}).setdefault(number, []).append(seconds)
     kernels = []
-    for key in order:
+    for key, by_run in launches.items():
         name, op_type, detail = describe(key)
-        samples = list(sums[key].values())
-        counts = sorted(set(launches[key].values()))
+        samples = [sum(seconds) for seconds in by_run.values()]
+        counts = list({len(seconds) for seconds in by_run.values()})
         kernel = {"name": name, "op_type": op_type, "node": name, "nvtx": None}
         if detail:
             kernel["detail"] = detail

@@ -31,6 +31,11 @@ from run_record import Unusable
 
 UNUSABLE, USAGE, CHECK_FAILED, NO_DEVICE = 1, 2, 3, 4
 
+
+def say(text):
+    print(f"run_torch.py: {text}", file=sys.stderr)
+
+
 try:
     import numpy as np
     import onnx
@@ -41,7 +46,7 @@ try:
     import torch_ops
     from torch_weights import Weights
 except ImportError as error:
-    print(f"run_torch.py: {error}; install what is missing with: pip install torch onnx numpy", file=sys.stderr)
+    say(f"{error}; install what is missing with: pip install torch onnx numpy")
     sys.exit(NO_DEVICE)
 
 OPS = {**torch_ops.OPS, **torch_nn_ops.OPS, **torch_engine_ops.OPS}
@@ -99,11 +104,7 @@ def nvtx_ranges(how):
         try:
             import nvtx
 
-            return (
-                (lambda name: nvtx.push_range(name, domain="pagoda")),
-                (lambda: nvtx.pop_range(domain="pagoda")),
-                "nvtx",
-            )
+            return lambda name: nvtx.push_range(name, domain="pagoda"), lambda: nvtx.pop_range(domain="pagoda"), "nvtx"
         except ImportError:
             if how == "nvtx":
                 raise Unusable("--nvtx nvtx: the package is missing; pip install nvtx") from None
@@ -390,10 +391,7 @@ def require_device(name):
             raise RuntimeError("PyTorch sees no CUDA device")
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:
-        print(
-            f"run_torch.py: --device {name}: {str(error).splitlines()[0]}; pagoda-doctor says what is missing",
-            file=sys.stderr,
-        )
+        say(f"--device {name}: {str(error).splitlines()[0]}; pagoda-doctor says what is missing")
         sys.exit(NO_DEVICE)
 
 
@@ -432,15 +430,9 @@ def run(arguments):
     program = Program(arguments.model, arguments.device, dtype, arguments.seed, (push, pop))
     inputs, unset = make_inputs(program, dims, arguments.batch, arguments.seed)
     if unset:
-        print(
-            f"run_torch.py: dims that nothing sets are 1: {', '.join(sorted(unset))}; set them with --dim",
-            file=sys.stderr,
-        )
+        say(f"dims that nothing sets are 1: {', '.join(sorted(unset))}; set them with --dim")
     if program.made_up:
-        print(
-            f"run_torch.py: {program.made_up} weights are not in the file; random ones take their place",
-            file=sys.stderr,
-        )
+        say(f"{program.made_up} weights are not in the file; random ones take their place")
     runs, seconds = [], []
     for number in range(arguments.warmup + arguments.repeat):
         push(f"run {number}")
@@ -485,11 +477,8 @@ def main(argv=None):
     require_device(arguments.device)
     try:
         return run(arguments)
-    except Unusable as error:
-        print(f"run_torch.py: {error}", file=sys.stderr)
-        return UNUSABLE
-    except OSError as error:
-        print(f"run_torch.py: {error}", file=sys.stderr)
+    except (Unusable, OSError) as error:
+        say(error)
         return UNUSABLE
 
 

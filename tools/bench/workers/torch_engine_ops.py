@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 from torch_nn_ops import OPS as NN_OPS
 from torch_nn_ops import conv
-from torch_ops import TYPES, Call, is_float
+from torch_ops import TYPES, is_float
 
 LSTM = NN_OPS["LSTM"]
 LIMITS = {torch.int8: (-128, 127), torch.uint8: (0, 255), torch.int16: (-32768, 32767), torch.uint16: (0, 65535)}
@@ -33,9 +33,8 @@ def quantised(x, scale, zero, dtype):
         limit = torch.finfo(dtype).max
         return (x.float() / scale.float()).clamp(-limit, limit).to(dtype)
     low, high = LIMITS[dtype]
-    return (
-        (torch.round(x.float() / scale.float()) + (zero.float() if zero is not None else 0)).clamp(low, high).to(dtype)
-    )
+    offset = zero.float() if zero is not None else 0
+    return (torch.round(x.float() / scale.float()) + offset).clamp(low, high).to(dtype)
 
 
 def quantize_linear(c):
@@ -66,11 +65,8 @@ def dynamic_quantize_linear(c):
 
 def matmul_integer(c):
     # Exact in float64: products of 16 bits, sums of up to 2^37 of them.
-    a = c[0].double() - (
-        c[2].double().reshape(-1, 1)
-        if c[2] is not None and c[2].numel() > 1
-        else c[2].double() if c[2] is not None else 0
-    )
+    zero = 0 if c[2] is None else c[2].double().reshape(-1, 1) if c[2].numel() > 1 else c[2].double()
+    a = c[0].double() - zero
     b = c[1].double() - (c[3].double() if c[3] is not None else 0)
     return torch.matmul(a, b).to(torch.int32)
 
@@ -79,7 +75,7 @@ def qlinear_conv(c):
     x = dequantised(c[0], c[1], c[2])
     w = dequantised(c[3], along(c[4], c[3], 0), along(c[5], c[3], 0))
     bias = c[8].float() * (c[1] * c[4]).float() if c[8] is not None else None
-    y = conv(Call("Conv", [x, w, bias], c.attributes, c.opset, 1, c.float_type, c.device))
+    y = conv(c.but([x, w, bias]))
     return quantised(y, c[6], c[7], c[7].dtype)
 
 
@@ -116,10 +112,6 @@ def qgemm(c):
 # com.microsoft --------------------------------------------------------------------------------------------------------
 
 
-def bias_gelu(c):
-    return F.gelu(c[0] + c[1])
-
-
 def fast_gelu(c):
     return F.gelu(c[0] + c[1] if c[1] is not None else c[0], approximate="tanh")
 
@@ -129,10 +121,6 @@ def skip_layer_norm(c):
     x = x + c[4] if c[4] is not None else x
     y = F.layer_norm(x, [x.shape[-1]], c[2], c[3], c.attr("epsilon", 1e-12))
     return (y, None, None, x)
-
-
-def simplified_layer_norm(c):
-    return F.rms_norm(c[0], [c[0].shape[-1]], c[1], c.attr("epsilon", 1e-5))
 
 
 def skip_simplified_layer_norm(c):
@@ -147,12 +135,8 @@ def embed_layer_norm(c):
     x = c[2][ids] + c[3][positions]
     x = x + c[4][segments.long()] if segments is not None else x
     y = F.layer_norm(x, [x.shape[-1]], c[5], c[6], c.attr("epsilon", 1e-12))
-    length = (
-        mask.sum(1).to(torch.int32)
-        if mask is not None
-        else torch.zeros(ids.shape[0], dtype=torch.int32, device=ids.device)
-    )
-    return (y, length, x)
+    length = mask.sum(1) if mask is not None else ids.new_zeros(ids.shape[0])
+    return (y, length.to(torch.int32), x)
 
 
 def fused_attention(c):
@@ -178,22 +162,18 @@ def fused_attention(c):
     return y.transpose(1, 2).reshape(x.shape[0], x.shape[1], -1)
 
 
-def _call(c, inputs):
-    return Call(c.op_type, inputs, c.attributes, c.opset, c.outputs, c.float_type, c.device)
-
-
 def quantised_attention(c):
     """com.microsoft.QAttention: input, weight, bias, their scales, mask, zero points."""
     if c[8] is not None:
         raise NotImplementedError("past keys and values")
     w = dequantised(c[1], along(c[4], c[1], 1), along(c[7], c[1], 1))
-    return fused_attention(_call(c, [dequantised(c[0], c[3], c[6]), w, c[2], c[5]]))
+    return fused_attention(c.but([dequantised(c[0], c[3], c[6]), w, c[2], c[5]]))
 
 
 def quantised_embed_layer_norm(c):
     """com.microsoft.QEmbedLayerNormalization: scales from input 8, zero points from input 13."""
     tables = [dequantised(c[2 + i], c[8 + i], c[13 + i]) if c[2 + i] is not None else None for i in range(5)]
-    return embed_layer_norm(_call(c, [c[0], c[1], *tables, c[7]]))[:2]
+    return embed_layer_norm(c.but([c[0], c[1], *tables, c[7]]))[:2]
 
 
 def dynamic_quantize_lstm(c):
@@ -203,7 +183,7 @@ def dynamic_quantize_lstm(c):
         for i in range(2)
     ]
     w, r = (weight.transpose(1, 2).to(c[0].dtype) for weight in weights)
-    return LSTM(_call(c, [c[0], w, r, *c.inputs[3:8]]))
+    return LSTM(c.but([c[0], w, r, *c.inputs[3:8]]))
 
 
 def gather_block_quantized(c):
@@ -281,12 +261,12 @@ def matmul_nbits(c):
 OPS = {
     "QuantizeLinear": quantize_linear, "DequantizeLinear": dequantize_linear, "MatMulInteger": matmul_integer,
     "DynamicQuantizeLinear": dynamic_quantize_linear, "QLinearConv": qlinear_conv, "QLinearMatMul": qlinear_matmul,
-    "SimplifiedLayerNormalization": simplified_layer_norm,
+    "SimplifiedLayerNormalization": lambda c: F.rms_norm(c[0], [c[0].shape[-1]], c[1], c.attr("epsilon", 1e-5)),
 }  # fmt: skip
 MICROSOFT = {
     "QuantizeLinear": quantize_linear, "DequantizeLinear": dequantize_linear, "QLinearAdd": qlinear_binary(torch.add),
     "QLinearMul": qlinear_binary(torch.mul), "QLinearGlobalAveragePool": qlinear_global_average_pool, "QGemm": qgemm,
-    "BiasGelu": bias_gelu, "FastGelu": fast_gelu, "Gelu": lambda c: F.gelu(c[0]),
+    "BiasGelu": lambda c: F.gelu(c[0] + c[1]), "FastGelu": fast_gelu, "Gelu": lambda c: F.gelu(c[0]),
     "QuickGelu": lambda c: c[0] * torch.sigmoid(c.attr("alpha", 1.702) * c[0]),
     "FusedMatMul": lambda c: c.attr("alpha", 1.0) * torch.matmul(
         c[0].transpose(-1, -2) if c.attr("transA", 0) else c[0], c[1].transpose(-1, -2) if c.attr("transB", 0) else c[1]),

@@ -8,11 +8,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from torch_ops import Call, is_float
-
-
-def matmul(c):
-    return torch.matmul(c[0], c[1])
+from torch_ops import binary, is_float
 
 
 def gemm(c):
@@ -22,10 +18,6 @@ def gemm(c):
     if c[2] is None:
         return torch.matmul(a, b) * alpha if alpha != 1 else torch.matmul(a, b)
     return torch.addmm(c[2], a, b, beta=beta, alpha=alpha)  # one kernel with its bias, as PyTorch's Linear
-
-
-def einsum(c):
-    return torch.einsum(c.attr("equation"), *c.inputs)
 
 
 # Convolutions and pools -----------------------------------------------------------------------------------------------
@@ -81,16 +73,8 @@ def conv_transpose(c):
             first = total // 2 if mode == "SAME_UPPER" else total - total // 2
             pads[i], pads[rank + i] = first, total - first
     # All of it, then what padding cuts off: PyTorch's own padding must be equal on both sides.
-    y = CONV_TRANSPOSE[rank](
-        c[0],
-        c[1],
-        c[2],
-        strides,
-        0,
-        extra if all(e < max(s, d) for e, s, d in zip(extra, strides, dilations)) else 0,
-        c.attr("group", 1),
-        dilations,
-    )
+    kept = extra if all(e < max(s, d) for e, s, d in zip(extra, strides, dilations)) else 0
+    y = CONV_TRANSPOSE[rank](c[0], c[1], c[2], strides, 0, kept, c.attr("group", 1), dilations)
     y = F.pad(y, flat_pads([0] * rank, [full[i] - y.shape[2 + i] for i in range(rank)]))
     return F.pad(y, flat_pads([-p for p in pads[:rank]], [-p for p in pads[rank:]])).contiguous()
 
@@ -120,7 +104,7 @@ def max_pool(c):
     strides, dilations, before, after, added = pooled(c, kernel)
     x, rank = c[0], len(kernel)
     if x.dtype in (torch.int8, torch.uint8):
-        return max_pool(_with_input(c, x.float())).to(x.dtype)
+        return max_pool(c.but([x.float(), *c.inputs[1:]])).to(x.dtype)
     after = [a + extra for a, extra in zip(after, added)]
     if before == after and all(2 * b <= k for b, k in zip(before, kernel)):
         return MAX_POOL[rank](x, kernel, strides, before, dilations)
@@ -132,24 +116,17 @@ def average_pool(c):
     kernel = c.attr("kernel_shape")
     strides, dilations, before, after, added = pooled(c, kernel)
     x, rank, include = c[0], len(kernel), bool(c.attr("count_include_pad", 0))
-    if (
-        all(d == 1 for d in dilations)
-        and before == after
-        and not any(added)
-        and all(2 * b <= k for b, k in zip(before, kernel))
-    ):
+    is_even = before == after and not any(added) and all(2 * b <= k for b, k in zip(before, kernel))
+    if is_even and all(d == 1 for d in dilations):
         return AVG_POOL[rank](x, kernel, strides, before, False, include)
     # Sums over sums of ones: what ceil_mode adds never counts, padding where asked for.
     ones = F.pad(torch.ones_like(x[:1, :1]), flat_pads(before, after), value=1.0 if include else 0.0)
     weight = torch.ones([1, 1] + list(kernel), dtype=x.dtype, device=x.device)
-    sums = lambda t: CONV[rank](
-        F.pad(t, flat_pads([0] * rank, added)).reshape([-1, 1] + [s + a for s, a in zip(t.shape[2:], added)]),
-        weight,
-        None,
-        strides,
-        0,
-        dilations,
-    )
+
+    def sums(t):
+        padded = F.pad(t, flat_pads([0] * rank, added))
+        return CONV[rank](padded.reshape(-1, 1, *padded.shape[2:]), weight, None, strides, 0, dilations)
+
     total, count = sums(F.pad(x, flat_pads(before, after))), sums(ones)
     return (total / count).reshape(list(x.shape[:2]) + list(total.shape[2:]))
 
@@ -157,16 +134,8 @@ def average_pool(c):
 def lp_pool(c):
     p = c.attr("p", 2)
     kernel = c.attr("kernel_shape")
-    mean = average_pool(_with_attributes(_with_input(c, c[0].abs() ** p), count_include_pad=1))
+    mean = average_pool(c.but([c[0].abs() ** p, *c.inputs[1:]], count_include_pad=1))
     return (mean * math.prod(kernel)) ** (1 / p)
-
-
-def _with_input(c, x):
-    return Call(c.op_type, [x] + c.inputs[1:], c.attributes, c.opset, c.outputs, c.float_type, c.device)
-
-
-def _with_attributes(c, **attributes):
-    return Call(c.op_type, c.inputs, {**c.attributes, **attributes}, c.opset, c.outputs, c.float_type, c.device)
 
 
 def spatial(x):
@@ -200,14 +169,6 @@ def rms_norm(c):
     return F.rms_norm(c[0], list(c[0].shape[axis:]), c[1].expand(list(c[0].shape[axis:])), c.attr("epsilon", 1e-5))
 
 
-def instance_norm(c):
-    return F.instance_norm(c[0], None, None, c[1], c[2], eps=c.attr("epsilon", 1e-5))
-
-
-def group_norm(c):
-    return F.group_norm(c[0], c.attr("num_groups"), c[1], c[2], c.attr("epsilon", 1e-5))
-
-
 def lrn(c):
     size = c.attr("size")
     square = F.pad(c[0] ** 2, [0, 0] * (c[0].dim() - 2) + [(size - 1) // 2, size // 2])
@@ -215,22 +176,12 @@ def lrn(c):
     return c[0] / (c.attr("bias", 1.0) + c.attr("alpha", 1e-4) / size * total) ** c.attr("beta", 0.75)
 
 
-def lp_normalization(c):
-    return F.normalize(c[0], p=c.attr("p", 2), dim=c.attr("axis", -1), eps=1e-30)
-
-
 # Attention ------------------------------------------------------------------------------------------------------------
 
 
 ATTENTION = {
-    "is_causal",
-    "q_num_heads",
-    "kv_num_heads",
-    "scale",
-    "softcap",
-    "softmax_precision",
-    "qk_matmul_output_mode",
-}
+    "is_causal", "q_num_heads", "kv_num_heads", "scale", "softcap", "softmax_precision", "qk_matmul_output_mode"
+}  # fmt: skip
 
 
 def attention(c):
@@ -434,7 +385,7 @@ def resize(c):
         roi_in, scales, sizes = None, c[1] if c[1] is not None else torch.tensor(c.attr("scales")), None
     axes = [axis % x.dim() for axis in c.attr("axes", list(range(x.dim())))]
     asymmetric = c.opset < 11 or c.op_type == "Upsample"
-    call = _with_attributes(c, coordinate_transformation_mode="asymmetric", nearest_mode="floor") if asymmetric else c
+    call = c.but(coordinate_transformation_mode="asymmetric", nearest_mode="floor") if asymmetric else c
     if sizes is not None and sizes.numel():
         wanted = [int(size) for size in sizes.tolist()]
         factors = [wanted[i] / x.shape[axis] for i, axis in enumerate(axes)]
@@ -471,7 +422,7 @@ def resize(c):
         if index.shape[1] == 1:
             y = picked[0]
         else:
-            weight = weight.to(y.device, torch.float32 if is_float(y) else torch.float32)
+            weight = weight.to(y.device, torch.float32)
             y = sum(p.float() * weight[:, t].reshape(view) for t, p in enumerate(picked))
         if how == "tf_crop_and_resize":
             outside = outside | ((at < 0) | (at > x.shape[axis] - 1)).reshape(view)
@@ -542,12 +493,8 @@ def roi_align(c):
             high = (low + 1).clamp(max=limit - 1)
             part = torch.where(low >= limit - 1, torch.zeros_like(at), at - low)
             alive = (~outside).to(torch.float64)
-            taps.append(
-                [
-                    (t.to(x.device), f.to(x.device, x.dtype))
-                    for t, f in ((low, (1 - part) * alive), (high, part * alive))
-                ]
-            )
+            ends = (low, (1 - part) * alive), (high, part * alive)
+            taps.append([(t.to(x.device), f.to(x.device, x.dtype)) for t, f in ends])
         image, samples = x[batch[i]], []
         for (iy, fy), (ix, fx) in itertools.product(*taps):
             samples.append(image.index_select(1, iy).index_select(2, ix) * fy[:, None] * fx[None, :])
@@ -562,11 +509,14 @@ def roi_align(c):
 
 
 OPS = {
-    "MatMul": matmul, "Gemm": gemm, "Einsum": einsum, "Conv": conv, "ConvTranspose": conv_transpose,
+    "MatMul": binary(torch.matmul), "Gemm": gemm, "Einsum": lambda c: torch.einsum(c.attr("equation"), *c.inputs),
+    "Conv": conv, "ConvTranspose": conv_transpose,
     "MaxPool": max_pool, "AveragePool": average_pool, "LpPool": lp_pool,
     "GlobalAveragePool": lambda c: c[0].mean(spatial(c[0]), True), "GlobalMaxPool": lambda c: c[0].amax(spatial(c[0]), True),
     "BatchNormalization": batch_norm, "LayerNormalization": layer_norm, "RMSNormalization": rms_norm,
-    "InstanceNormalization": instance_norm, "GroupNormalization": group_norm, "LRN": lrn, "LpNormalization": lp_normalization,
+    "InstanceNormalization": lambda c: F.instance_norm(c[0], None, None, c[1], c[2], eps=c.attr("epsilon", 1e-5)),
+    "GroupNormalization": lambda c: F.group_norm(c[0], c.attr("num_groups"), c[1], c[2], c.attr("epsilon", 1e-5)),
+    "LpNormalization": lambda c: F.normalize(c[0], p=c.attr("p", 2), dim=c.attr("axis", -1), eps=1e-30), "LRN": lrn,
     "Attention": attention, "LSTM": recurrent("LSTM", 4, (0, 2, 3, 1)),  # i o f c -> i f g o
     "GRU": recurrent("GRU", 3, (1, 0, 2)),  # z r h -> r z n
     "RNN": recurrent("RNN", 1, (0,)), "Resize": resize, "Upsample": resize,

@@ -38,6 +38,11 @@ class Call:
     def scalar(self, index, default=None):
         return self[index].reshape(-1)[0].item() if self[index] is not None else default
 
+    def but(self, inputs=None, **attributes):
+        """The same node with other inputs, or with these attributes."""
+        inputs, attributes = self.inputs if inputs is None else inputs, {**self.attributes, **attributes}
+        return Call(self.op_type, inputs, attributes, self.opset, self.outputs, self.float_type, self.device)
+
 
 # ONNX element types -> torch; narrower than a byte ones are kept in int8 and uint8.
 TYPES = {
@@ -58,10 +63,6 @@ def divide(a, b):
 
 def power(c):
     return torch.pow(c[0].double() if not is_float(c[0]) and is_float(c[1]) else c[0], c[1]).to(c[0].dtype)
-
-
-def modulo(c):
-    return torch.fmod(c[0], c[1]) if c.attr("fmod", 0) else torch.remainder(c[0], c[1])
 
 
 def many(function):
@@ -97,13 +98,9 @@ def clip(c):
 
 
 def cast_to(c, element):
-    if element == 1:
-        target = c.float_type
-    elif element in TYPES:
-        target = TYPES[element]
-    else:
+    if element not in TYPES:
         raise NotImplementedError(f"element type {element}")
-    x = c[0]
+    x, target = c[0], c.float_type if element == 1 else TYPES[element]
     if element in (17, 18, 19, 20):
         if not c.attr("saturate", 1):
             raise NotImplementedError("saturate=0")
@@ -122,21 +119,9 @@ def cast_like(c):
     return c[0].to(c[1].dtype) if c[1].dtype == c.float_type else cast_to(c, elements[c[1].dtype])
 
 
-def gelu(c):
-    return F.gelu(c[0], approximate=c.attr("approximate", "none"))
-
-
-def hard_sigmoid(c):
-    return torch.clamp(c[0] * c.attr("alpha", 0.2) + c.attr("beta", 0.5), 0, 1)
-
-
 def selu(c):
     alpha, gamma = c.attr("alpha", 1.6732632423543772), c.attr("gamma", 1.0507009873554805)
     return gamma * torch.where(c[0] > 0, c[0], alpha * (torch.exp(c[0]) - 1))
-
-
-def prelu(c):
-    return torch.where(c[0] >= 0, c[0], c[0] * c[1])
 
 
 # Softmax flattened everything from the axis on until opset 13.
@@ -278,11 +263,6 @@ def range_(c):
     return (start + steps * delta).to(c[0].dtype)
 
 
-def trilu(c):
-    k = c.scalar(1, 0)
-    return torch.triu(c[0], k) if c.attr("upper", 1) else torch.tril(c[0], k)
-
-
 def one_hot(c):
     depth, axis = int(c.scalar(1)), c.attr("axis", -1)
     index = c[0].long()
@@ -416,11 +396,9 @@ def cumulative_sum(c):
 
 
 def mean(x, axes, keep):
-    return (
-        x.mean(axes, keep)
-        if is_float(x)
-        else torch.div(x.sum(axes, keep), math.prod(x.shape[a] for a in axes), rounding_mode="trunc")
-    )
+    if is_float(x):
+        return x.mean(axes, keep)
+    return torch.div(x.sum(axes, keep), math.prod(x.shape[a] for a in axes), rounding_mode="trunc")
 
 
 OPS = {
@@ -433,7 +411,9 @@ OPS = {
     "Reciprocal": unary(torch.reciprocal), "Relu": unary(torch.relu), "Round": unary(torch.round),
     "Sigmoid": unary(torch.sigmoid), "Sign": unary(torch.sign), "Sin": unary(torch.sin), "Sinh": unary(torch.sinh),
     "Softplus": unary(F.softplus), "Softsign": unary(F.softsign), "Sqrt": unary(torch.sqrt), "Tan": unary(torch.tan),
-    "Tanh": unary(torch.tanh), "Gelu": gelu, "HardSigmoid": hard_sigmoid, "Selu": selu, "PRelu": prelu, "Clip": clip,
+    "Tanh": unary(torch.tanh), "Gelu": lambda c: F.gelu(c[0], approximate=c.attr("approximate", "none")), "Selu": selu,
+    "HardSigmoid": lambda c: torch.clamp(c[0] * c.attr("alpha", 0.2) + c.attr("beta", 0.5), 0, 1), "Clip": clip,
+    "PRelu": lambda c: torch.where(c[0] >= 0, c[0], c[0] * c[1]),
     "HardSwish": unary(F.hardswish), "Elu": lambda c: F.elu(c[0], c.attr("alpha", 1.0)),
     "Celu": lambda c: F.celu(c[0], c.attr("alpha", 1.0)), "LeakyRelu": lambda c: F.leaky_relu(c[0], c.attr("alpha", 0.01)),
     "Swish": lambda c: c[0] * torch.sigmoid(c.attr("alpha", 1.0) * c[0]),
@@ -441,7 +421,8 @@ OPS = {
     "IsInf": lambda c: (torch.isposinf(c[0]) if c.attr("detect_positive", 1) else torch.zeros_like(c[0], dtype=torch.bool))
     | (torch.isneginf(c[0]) if c.attr("detect_negative", 1) else torch.zeros_like(c[0], dtype=torch.bool)),
     "Add": binary(torch.add), "Sub": binary(torch.sub), "Mul": binary(torch.mul), "Div": binary(divide), "Pow": power,
-    "Mod": modulo, "And": binary(torch.logical_and), "Or": binary(torch.logical_or), "Xor": binary(torch.logical_xor),
+    "Mod": lambda c: (torch.fmod if c.attr("fmod", 0) else torch.remainder)(c[0], c[1]),
+    "And": binary(torch.logical_and), "Or": binary(torch.logical_or), "Xor": binary(torch.logical_xor),
     "Equal": binary(torch.eq), "Greater": binary(torch.gt), "GreaterOrEqual": binary(torch.ge), "Less": binary(torch.lt),
     "LessOrEqual": binary(torch.le), "Max": many(torch.maximum), "Min": many(torch.minimum), "Sum": many(torch.add),
     "Mean": lambda c: many(torch.add)(c) / len(c.inputs), "Where": lambda c: torch.where(c[0], c[1], c[2]),
@@ -450,7 +431,8 @@ OPS = {
     "CastLike": cast_like, "Softmax": softmax(torch.softmax), "LogSoftmax": softmax(torch.log_softmax),
     # layout
     "Reshape": reshape, "Flatten": flatten, "Transpose": transpose, "Squeeze": squeeze, "Unsqueeze": unsqueeze,
-    "Expand": expand, "Split": split, "Slice": slice_, "Pad": pad, "Shape": shape, "Range": range_, "Trilu": trilu,
+    "Expand": expand, "Split": split, "Slice": slice_, "Pad": pad, "Shape": shape, "Range": range_,
+    "Trilu": lambda c: (torch.triu if c.attr("upper", 1) else torch.tril)(c[0], c.scalar(1, 0)),
     "Concat": lambda c: torch.cat(c.inputs, dim=c.attr("axis")), "Tile": lambda c: c[0].repeat(c.ints(1)),
     "Size": lambda c: torch.tensor(c[0].numel()), "ConstantOfShape": constant_of_shape, "OneHot": one_hot,
     "DepthToSpace": depth_to_space, "SpaceToDepth": space_to_depth, "Dropout": dropout,

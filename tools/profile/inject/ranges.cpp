@@ -45,18 +45,15 @@ std::vector<OpenRange>& stack() {
   std::vector<OpenRange>& ranges = own_stack();
   if (ended().count.load(std::memory_order_relaxed) > 0) {
     const std::lock_guard lock(ended().mutex);
-    ranges.erase(
-        std::remove_if(ranges.begin(), ranges.end(),
-                       [](const OpenRange& range) { return range.id != 0 && ended().ids.erase(range.id) > 0; }),
-        ranges.end());
+    std::erase_if(ranges, [](const OpenRange& range) { return range.id != 0 && ended().ids.erase(range.id) > 0; });
     ended().count = ended().ids.size();
   }
   return ranges;
 }
 
 int depth(const std::vector<OpenRange>& ranges, std::string_view domain) {
-  return static_cast<int>(std::count_if(
-      ranges.begin(), ranges.end(), [&](const OpenRange& range) { return range.id == 0 && range.domain == domain; }));
+  return static_cast<int>(
+      std::ranges::count_if(ranges, [&](const OpenRange& range) { return range.id == 0 && range.domain == domain; }));
 }
 
 }  // namespace
@@ -87,7 +84,7 @@ std::uint64_t start_range(std::string_view domain, std::string_view name) {
 
 void end_range(std::uint64_t id) {
   std::vector<OpenRange>& ranges = stack();
-  const auto found = std::find_if(ranges.begin(), ranges.end(), [&](const OpenRange& range) { return range.id == id; });
+  const auto found = std::ranges::find(ranges, id, &OpenRange::id);
   if (id == 0) return;
   if (found != ranges.end()) {
     ranges.erase(found);

@@ -11,8 +11,7 @@
 namespace pagoda::tools::profile {
 namespace {
 
-using base::escaped;
-using base::split_line;
+using base::escaped, base::split_line;
 
 constexpr base::EnumNames<Collect::Ranges> kCollect("times", "launches", "ranges");
 

@@ -2,9 +2,9 @@
 
     import pagoda
 
-    model = pagoda.analyze("resnet50.onnx", batch=32, device="h200", precision="fp16", traffic="fused")
+    model = pagoda.analyze("resnet50.onnx", batch=32, device="h200", precision="fp16")
     model.totals.flops              # exact integers; unknown numbers are None, never 0
-    model.roofline.seconds          # no run on that device is shorter
+    model.roofline.seconds          # no run by an engine that fuses is shorter
     model.fit.largest_batch         # what its memory holds
     pandas.DataFrame(model.nodes)   # one row a node, in the order of execution
     print(model)                    # the answer that onnx-estimate prints

@@ -107,7 +107,8 @@ class Model:
 
 # Members of pagoda.estimate/1 that are there when they were asked for.
 _OPTIONAL = (
-    "advice", "fit", "measured", "memory", "phase", "roofline", "symbols", "traffic", "training", "variants",
+    "advice", "budgets", "exceeded_table", "fit", "measured", "memory", "phase", "precision", "roofline", "symbols",
+    "traffic", "training", "types", "variants",
 )
 
 
@@ -116,9 +117,13 @@ class Estimate:
 
     totals      a Record: macs, flops, params, bytes, intensity …, exact or None
     nodes       columns with a row a node; kernels with a row a fused kernel
-    roofline    seconds, floor_seconds, predicted … on the device
-    fit, memory, traffic, phase, training, advice, variants, symbolic, bindings, model, diagnostics
+    roofline    seconds, floor_seconds, fused_seconds, unfused_seconds, launched_seconds, predicted … on the device
+    advice      changes with their kind ("fit", "launch", "traffic", "precision", "batch"), argument and gain
+    fit, memory, traffic, phase, training, variants, symbolic, bindings, model, diagnostics
     sweep       columns with a row a size
+    unset       free dims without a value, other than the batch: counts take them as 1, times and fits are None
+    exceeded_table
+                the table of positions that has too few rows for the sizes: no engine can run them
     """
 
     def __init__(self, core: Any) -> None:
@@ -163,6 +168,10 @@ class Estimate:
         return Record({key: Formula(text) if isinstance(text, str) else text for key, text in members.items()})
 
     @cached
+    def unset(self) -> list[str]:
+        return self._document.get("unset", [])
+
+    @cached
     def sweep(self) -> Columns | None:
         """One row a size, in order: the swept dims by name, counts, memory and times of each."""
         sweep = self._document.get("sweep")
@@ -184,6 +193,11 @@ class Estimate:
     def table(self, by: str = "", top: int = 0, width: int = 0) -> str:
         """What onnx-estimate prints: the answer, or the rows of --by node|group, the `top` heaviest first."""
         return self._core.table(by, top, width)
+
+    @cached
+    def verdict(self) -> str:
+        """What every output begins with: how long a run takes, what limits it, whether it fits. Empty without a device."""
+        return self._core.verdict()
 
     def to_markdown(self, by: str = "", top: int = 0) -> str:
         return self._core.markdown(by, top)
@@ -219,7 +233,8 @@ class Estimate:
 
     def __repr__(self) -> str:
         flops, params = self.totals.flops, self.totals.params
-        return f"<pagoda.Estimate of {self.model.path or 'a model in memory'}: {flops} FLOPs, {params} parameters>"
+        verdict = f", {self.verdict}" if self.verdict else ""
+        return f"<pagoda.Estimate of {self.model.path or 'a model in memory'}: {flops} FLOPs, {params} parameters{verdict}>"
 
     def _repr_html_(self) -> str:
         import html
@@ -255,12 +270,12 @@ def analyze(
     dims: Mapping[str, int] | None = None,
     assume: Mapping[str, int] | None = None,
     custom_ops: Sequence[str | os.PathLike[str]] = (),
-    inputs: Mapping[str, bool | Sequence[int]] | None = None,
+    inputs: Mapping[str, bool | int | float | Sequence[int]] | None = None,
     phase: str = "",
     past: int | None = None,
     tokens: int | None = None,
     count: str = "flops",
-    traffic: str = "unfused",
+    traffic: str | None = None,
     device: str | os.PathLike[str] = "",
     precision: str = "",
     predict: bool = False,
@@ -288,10 +303,12 @@ def analyze(
     dims        sizes of named dims: {"sequence": 384}
     assume      sizes that the data decide, by their symbols: {"selected_boxes": 100}
     custom_ops  files that state the shapes and work of operators without a rule (docs/custom-operators.md)
-    inputs      whole shapes of inputs, or values of boolean ones: {"image": (1, 3, 224, 224), "use_cache": True}
+    inputs      whole shapes of inputs, or values of those with one element:
+                {"image": (1, 3, 224, 224), "use_cache": True, "sr": 16000}
     phase       "prefill" or "decode" of a language model, with `past` tokens in the cache and `tokens` new ones
     count       what FLOPs are: "flops", "macs", "contraction", "hardware", "pagoda"
-    traffic     what bytes are: "unfused", "fused", "resident"
+    traffic     of times and kernels: "unfused", "fused", "resident"; by default what the engine does, else fused with a
+                device
     device      the name of a built-in device ("h200"; see pagoda.devices()) or a file: adds time bounds and fit
     precision   of all floats: "fp32", "tf32", "bf16", "fp16", "fp8", "int8" …
     predict     adds the time to expect under `engine` ("pytorch-amp", "tensorrt", "llm-serving", "onnxruntime-cpu",
@@ -313,13 +330,15 @@ def analyze(
     loaded = model if isinstance(model, Model) else Model(model)
     if not isinstance(device, str):
         device = os.fspath(device)
-    shapes = {name: value if isinstance(value, bool) else list(value) for name, value in (inputs or {}).items()}
+    given = {
+        name: value if isinstance(value, (bool, int, float)) else list(value) for name, value in (inputs or {}).items()
+    }
     axes = [(name, values if isinstance(values, str) else list(values)) for name, values in (sweep or {}).items()]
     return Estimate(
         _core.analyze(
             loaded._core, batch=batch, dims=dict(dims or {}), assume=dict(assume or {}),
-            custom_ops=[os.fspath(path) for path in custom_ops], inputs=shapes, phase=phase,
-            past=past, tokens=tokens, count=count, traffic=traffic, device=device, precision=precision,
+            custom_ops=[os.fspath(path) for path in custom_ops], inputs=given, phase=phase,
+            past=past, tokens=tokens, count=count, traffic=traffic or "", device=device, precision=precision,
             predict=predict, engine=engine, calibration=calibration, tensor_parallel=tensor_parallel, pipeline_parallel=pipeline_parallel,
             expert_parallel=expert_parallel, memory=memory, in_place=in_place, training=training,
             optimizer=optimizer, recompute=recompute, frozen=list(frozen), sweep=axes,

@@ -71,6 +71,9 @@ struct NodeReport {
 struct Totals {
   OpCost cost;
   Dim params, param_bytes;
+  // What an engine holds of stored tensors once it has folded: without those that only folded nodes read, and with the
+  // results of folded nodes that others read.
+  Dim weight_bytes;
   std::optional<Dim> activation_peak_bytes;
   std::int64_t unmodelled_nodes = 0;
   std::vector<std::string> unmodelled_ops;  // sorted, without duplicates; with the domain unless it is ai.onnx

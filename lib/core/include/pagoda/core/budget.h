@@ -33,6 +33,8 @@ struct Budget {
   Int limit = 0;             // for counts, exact
   double limit_seconds = 0;  // for BudgetKind::Seconds
   std::string text;          // as the user wrote it
+  // Of BudgetKind::Flops: Convention::Macs or Flops if the unit says so. The limit is then held against that count.
+  std::optional<Convention> unit = std::nullopt;
 };
 
 // A number and a unit, with or without a space: k M G T P (10^3 …), Ki Mi Gi Ti (2^10 …), then FLOP or FLOPs, B, or
@@ -49,6 +51,9 @@ struct BudgetOptions {
   // If given, every one of its points must stay within the limit; `swept` holds the symbols that its axes set.
   const Sweep* sweep = nullptr;
   std::vector<std::string> swept = {};
+  // The activation peak, for an analysis whose formula of it is too complex; without it, the weights alone are a lower
+  // bound.
+  std::optional<Int> activation_bytes = std::nullopt;
 };
 
 struct BudgetResult {
@@ -57,9 +62,12 @@ struct BudgetResult {
   // With free dims at 1; for a sweep, the largest value. A lower bound where nodes are not modelled.
   std::optional<double> value;
   std::vector<std::string> causes;  // why it is undecided; for a sweep also where the largest value occurs
+  // Undecided only because the value is a lower bound on the time, and that bound is within the limit: a lower bound
+  // proves no more than that a limit is exceeded.
+  bool is_bound_within = false;
 };
 
-// A count that is only a lower bound exceeds a limit as soon as its known part does, and never fits.
+// A count that is only a lower bound, as every time is, exceeds a limit as soon as its known part does, and never fits.
 BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const BudgetOptions& options);
 
 }  // namespace pagoda::inline core

@@ -51,6 +51,10 @@ inline constexpr std::string_view kCacheBranch = "use_cache_branch";
 bool has_flag(const Model& model, std::string_view input);
 // Fixes that input's value, so that an If on it takes one branch. Throws Error if the model has no input of this name.
 void set_flag(Model& model, std::string_view input, bool value);
+// The same for an input of one number or boolean, of rank 0 or of shape [1]: a sample rate, a beam size. Throws Error
+// for a value that the input's type does not hold, such as 0.5 for an integer.
+bool has_scalar(const Model& model, std::string_view input);
+void set_scalar(Model& model, std::string_view input, const Scalar& value);
 // Sets a merged decoder's flag for a phase; other models stay as they are.
 void set_phase_flag(Model& model, const PhaseOptions& phase);
 // The same model in a different phase, even if its flag was set before.
@@ -70,7 +74,14 @@ Analysis in_phase(const Analysis& analysis, const PhaseSizes& sizes);
 struct PositionTable {
   std::string name;
   std::int64_t positions = 0;
+  // The positions that a run of these sizes takes; empty where the values of an input say.
+  std::optional<Dim> used = {};
 };
+// All such tables of the model, each once.
+std::vector<PositionTable> position_tables(const Model& model, const Analysis& analysis);
+// Names the first table that has fewer rows than the sizes take, with both numbers; empty if none has. Free dims
+// missing in `bindings` are 1.
+std::string exceeded_table(const std::vector<PositionTable>& tables, const Bindings& bindings = {});
 // The shortest table that positions index, found from the data flow; empty where the model computes its position
 // values.
 std::optional<PositionTable> position_table(const Model& model, const Analysis& analysis);

@@ -13,9 +13,11 @@ enum class Severity : std::uint8_t { Info, Warning, Error };
 
 // Why a diagnostic exists, for grouping and counting.
 enum class Cause : std::uint8_t {
-  Note,          // a fact worth knowing, or an assumption that was made
-  Unmodelled,    // the node has no rule, contradicts its operator, or not enough is known of it
-  UnknownInput,  // the node is unmodelled only because a node before it is: an input's rank is unknown
+  Note,           // a fact worth knowing, or an assumption that was made
+  Unmodelled,     // the node has no rule, or not enough is known of it
+  Contradiction,  // the node contradicts its operator: the model cannot run at these sizes
+  UnknownInput,   // the node is unmodelled only because a node before it is: an input's rank is unknown
+  OpenBranch,     // the data decide the branch of an If: what both cost
 };
 
 // One finding about one node (or about the whole model when `node` is empty).

@@ -27,7 +27,8 @@ namespace pagoda::inline core {
 struct MemoryNeed {
   Int weights = 0, cache = 0, gradients = 0, optimizer = 0;
   std::optional<Int> activations;  // empty: not known
-  bool at_least = false;           // some tensor's size is not known: the total is a lower bound
+  bool at_least = false;           // some tensor's size is not known or up to the data: the total is a lower bound
+  std::optional<Int> most;         // if it is up to the data alone, the largest total; empty: not known
 
   Int total() const { return weights + activations.value_or(0) + cache + gradients + optimizer; }
   // Whether the total is within `bytes`; empty where either is not known well enough.
@@ -38,6 +39,9 @@ struct MemoryNeed {
 // its peak.
 MemoryNeed memory_need(const Model& model, const Analysis& analysis, const Training* training = nullptr,
                        const Bindings& bindings = {});
+
+// Whether a formula depends on a size that the data decide: with that size taken as 1, its value is a lower bound.
+bool depends_on_data(const Dim& dim, const std::vector<Symbol>& symbols);
 
 // The same total as a formula for all sizes: weights plus the activation peak, cache included. Empty where the formula
 // of the peak is too complex.

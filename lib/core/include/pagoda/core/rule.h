@@ -54,11 +54,17 @@ struct Symbol {
   std::optional<Dim> upper;  // its upper bound, where known
 };
 
-// Two sizes that an operator requires to be equal, which depends on the bound sizes: where they differ, the formulas do
-// not hold.
+// A condition on sizes under which the formulas hold, where it depends on the sizes that are bound.
 struct Requirement {
+  enum class Kind : std::uint8_t {
+    Equal,      // the operator requires size = other
+    Broadcast,  // the same, or other = 1: the formulas take `size` for the result
+    Window,     // a padded input of `size` holds a window that spans `other`
+    Reduced,    // `size` elements are reduced to one: at least `other`, 1
+    Squeezed,   // an axis of `size` stays: at least `other`, 2
+  };
   Dim size, other;
-  bool or_one = false;  // broadcast: either size may also be 1
+  Kind kind = Kind::Equal;
   std::string node;
 };
 
@@ -144,6 +150,8 @@ class OpContext {
   // Of two sizes that must be equal, returns the more informative one. Unequal constants end the rule with `what` as
   // the subject. A number that the file derived from a fixed size yields to that size's formula.
   Dim unify(const Dim& a, const Dim& b, std::string_view what);
+  // Records a condition that holds for some sizes only; no effect where it holds for all sizes of at least 1.
+  void require(Requirement::Kind kind, const Dim& size, const Dim& other) const;
   // Numpy broadcasting of two dims / shapes.
   Dim broadcast(const Dim& a, const Dim& b);
   Shape broadcast(const Shape& a, const Shape& b);

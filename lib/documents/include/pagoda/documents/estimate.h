@@ -9,6 +9,7 @@
 // give the general case.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <concepts>
 #include <cstddef>
@@ -47,27 +48,43 @@ namespace pagoda::documents {
 using base::Name;
 
 // A count, or empty where it is not known: a std::optional<Int> in half its size, since documents hold millions of
-// them.
+// them. It knows whether it is only a lower bound, because a size that the data decide was taken as 1: people then read
+// "≥ 5".
 class Count {
  public:
   constexpr Count() = default;
   constexpr Count(std::nullopt_t) {}
   template <typename Integer>
-  requires(std::integral<Integer> || std::same_as<Integer, Int>) constexpr Count(Integer value) : value_(value) {}
-  constexpr Count(const std::optional<Int>& value) : value_(value.value_or(kUnknown)) {}
-  constexpr operator std::optional<Int>() const { return has_value() ? std::optional(value_) : std::nullopt; }
+  requires(std::integral<Integer> || std::same_as<Integer, Int>) constexpr Count(Integer value)
+      : code_(code_of(value)) {}
+  constexpr Count(const std::optional<Int>& value) : code_(value ? code_of(*value) : kUnknown) {}
+  constexpr operator std::optional<Int>() const { return has_value() ? std::optional(**this) : std::nullopt; }
 
-  constexpr bool has_value() const { return value_ != kUnknown; }
+  constexpr bool has_value() const { return code_ != kUnknown; }
   constexpr explicit operator bool() const { return has_value(); }
-  constexpr Int operator*() const { return value_; }
-  constexpr Int value_or(Int otherwise) const { return has_value() ? value_ : otherwise; }
+  constexpr Int operator*() const { return code_ >> 1; }
+  constexpr Int value_or(Int otherwise) const { return has_value() ? **this : otherwise; }
+  // Whether the value is only a lower bound.
+  constexpr bool is_at_least() const { return has_value() && (code_ & 1) != 0; }
+  // The same value as a lower bound; with `is_bound` false, as it is.
+  constexpr Count at_least(bool is_bound = true) const {
+    Count bound = *this;
+    if (is_bound && has_value()) bound.code_ |= 1;
+    return bound;
+  }
+  // Not known unless both are; a lower bound if either is.
+  friend constexpr Count operator+(const Count& a, const Count& b) {
+    return a && b ? Count(*a + *b).at_least(a.is_at_least() || b.is_at_least()) : Count();
+  }
   friend constexpr bool operator==(const Count&, const Count&) = default;
   friend constexpr auto operator<=>(const Count&, const Count&) = default;  // empty before all numbers
 
  private:
-  static constexpr Int kUnknown = -(Int{1} << 126) * 2;  // the least Int, which no count reaches
+  static constexpr Int kLimit = Int{1} << 126;  // counts beyond it are not known
+  static constexpr Int kUnknown = -kLimit * 2;
+  static constexpr Int code_of(Int value) { return value > -kLimit && value < kLimit ? value * 2 : kUnknown; }
 
-  Int value_ = kUnknown;
+  Int code_ = kUnknown;  // twice the value, + 1 if it is a lower bound
 };
 
 void write_json(base::JsonWriter& json, const Count& count);  // null where it is not known
@@ -81,7 +98,7 @@ std::optional<double> real(const Count& count);
 struct EstimateCounts {
   Count macs, arith, special, comparisons, flops, params, param_bytes, bytes_read, bytes_written, bytes;
 
-  // flops / bytes; empty if either is unknown or bytes is 0.
+  // flops / bytes; empty if either is unknown or only a lower bound, or bytes is 0.
   std::optional<double> intensity() const;
   // `flops` by Convention::Flops, whatever the estimate's convention.
   Count plain_flops() const;
@@ -116,6 +133,7 @@ struct EstimateModel {
 struct EstimateTotals {
   EstimateCounts counts;
   std::optional<double> intensity;  // empty if counts are only lower bounds
+  Count weight_bytes;  // of counts.param_bytes, what an engine holds after folding
   Count activation_peak_bytes;
   std::int64_t unmodelled_nodes = 0;
   std::vector<std::string> unmodelled_ops;
@@ -177,6 +195,7 @@ struct EstimateMemory : MemoryPlan {
   std::string excludes;
   std::string peak_text;              // peak_formula, factored; empty: not known
   std::vector<Name> names, op_types;  // by step, of the node of the main graph: the name in reports, the operator
+  bool is_at_least = false;           // the peak depends on a size that the data decide
 };
 
 // A step that verifies `tokens` draft tokens and adds one. If each is accepted with probability a given that the one
@@ -214,6 +233,7 @@ struct EstimateGroup {
 struct EstimateTraffic {
   TrafficModel model = TrafficModel::Fused;
   Count bytes_read, bytes_written, bytes;
+  std::string bytes_formula = {};  // set where EstimateDocument::symbolic is
   std::vector<EstimateGroup> groups = {};
   std::vector<ResidentTensor> stayed;
 };
@@ -276,9 +296,11 @@ struct EstimateHandover {
 // The lower bound on the time on a device. Files state neither `missing` nor `assumed`.
 struct EstimateRoofline : Roofline {
   std::string device, device_name, power_mode;
-  bool measured = false;               // read from a ceilings file
-  std::optional<Precision> precision;  // requested in place of the model's float types
-  TrafficModel traffic = TrafficModel::Unfused;
+  bool measured = false;                         // read from a ceilings file
+  std::optional<Precision> precision;            // requested in place of the model's float types
+  TrafficModel traffic = TrafficModel::Unfused;  // that of `totals`, `rows` and `groups`
+  // The bounds for engines that fuse, and for those that fuse nothing, whatever `traffic` is. Empty: not known.
+  std::optional<double> fused_seconds, unfused_seconds;
   Count items;  // per run: the batch size, or tokens in a phase; empty: not set
   std::optional<double> launch_overhead_seconds;
   bool launch_is_assumed = false;  // no published or measured value for this device
@@ -293,8 +315,8 @@ struct EstimateRoofline : Roofline {
 struct EstimateFit {
   Count device_bytes;
   Count weight_bytes, activation_bytes, cache_bytes, gradient_bytes, optimizer_bytes, total_bytes;
-  bool at_least = false;                           // some tensor's size is not known: the total is a lower bound
-  std::optional<bool> fits;                        // empty: the device's memory or a tensor's size is not known
+  bool at_least = false;     // some tensor's size is not known or up to the data: the total is a lower bound
+  std::optional<bool> fits;  // empty: the device's memory or a tensor's size is not known
   Count largest_batch = {}, longest_context = {};  // empty: no such dim, its size has no effect, or at_least
   // Limits of the context: by memory, and by a position table; longest_context is the smaller of the two.
   Count memory_context = {};
@@ -313,16 +335,29 @@ struct EstimateMeasured {
   double seconds = 0;
   std::optional<double> shortest, longest;  // of repeated runs
   std::optional<double> joules;
-  std::optional<double> bound_share;  // the time bound / the measured time
+  std::optional<double> bound_share;   // the time bound / the measured time
+  std::optional<Precision> precision;  // of its products, if they ran in another format than the file's
 };
 
-// A change of traffic model, precision or batch that would lower the time bound per item. One member is set.
+// What a change is for: making the run fit the device, or lowering its time.
+enum class AdviceKind : std::uint8_t {
+  Fit,        // `precision`, `batch` or `devices`: memory is too small for the run as requested
+  Launch,     // launches take longer than the work: capture the run, for example as a CUDA graph
+  Traffic,    // `traffic`
+  Precision,  // `precision`
+  Batch,      // `batch`
+};
+std::string_view to_string(AdviceKind kind);  // "fit", "launch", "traffic", "precision", "batch"
+
+// A change that would make the run fit, or lower its time per item. At most one of the optional members is set.
 struct EstimateAdvice {
+  AdviceKind kind = AdviceKind::Traffic;
   std::optional<TrafficModel> traffic = std::nullopt;
   std::optional<Precision> precision = std::nullopt;
-  std::optional<std::int64_t> batch = std::nullopt;
-  double seconds = 0;  // the time bound of a run after the change
-  double gain = 1;     // time per item before / after the change
+  std::optional<std::int64_t> batch = std::nullopt, devices = std::nullopt;  // devices: tensor-parallel
+  // The time bound of a run after the change. It includes launches, unless the change is to capture them.
+  double seconds = 0;
+  double gain = 1;  // time per item before / after the change, both with launches
 
   std::string change = {};  // as the front end of the estimate spells it: "--traffic fused"
 };
@@ -342,8 +377,9 @@ struct EstimateVariant : EstimateFit {
   std::string device;  // "orin-agx:30w" in a power mode
   std::optional<Precision> precision;
   TrafficModel traffic = TrafficModel::Unfused;
-  std::optional<double> seconds, floor_seconds;   // empty: no row is known
-  bool is_part = false;                           // some rows are not known: the times are lower bounds
+  std::optional<double> seconds, floor_seconds;  // empty: no row is known
+  std::optional<double> launched_seconds;        // one launch a kernel; empty: the device states no launch overhead
+  bool is_part = false;  // some rows are not known, or sizes up to the data: the times are of a part of the work
   Bound bound = Bound::Unknown;                   // the bound that accounts for the most time
   std::optional<double> items_per_second;         // at most
   std::optional<double> joules;                   // by the device's constants at the time bound
@@ -355,6 +391,10 @@ struct EstimateVariant : EstimateFit {
   std::optional<EstimatePrompt> prompt;
 
   std::int64_t devices() const { return parallel ? parallel->devices() : 1; }
+  // With launches, which an engine that captures no graph waits for.
+  std::optional<double> least_seconds() const {
+    return seconds ? std::max(*seconds, launched_seconds.value_or(0)) : seconds;
+  }
 };
 
 struct EstimateTraining {
@@ -427,12 +467,20 @@ struct EstimatePoint {
   std::optional<double> measured_seconds, measured_joules;                 // of the fastest run
 };
 
+// The smallest size of a sweep from which on larger ones do not pay: their rate is within 3 % of the best.
+struct EstimateBest {
+  std::int64_t size = 0;
+  double share = 1;  // of the best rate
+};
+
 struct EstimateSweep {
   std::vector<std::string> dims;
   std::vector<std::string> symbols;  // the symbols of the dims in formulas
   Count device_bytes;                // memory capacity; empty: not known, or no device
   TrafficModel traffic = TrafficModel::Unfused;
   std::optional<RidgeCrossing> ridge;
+  // Of one swept dim on which the items of a run depend. Rates include launches; sizes that do not fit do not count.
+  std::optional<EstimateBest> best;
   std::vector<EstimatePoint> points;
   bool has_joules = false;          // energy constants are known
   bool has_predictions = false;     // a prediction was requested
@@ -444,6 +492,12 @@ struct EstimateDocument {
   std::string tool;
   EstimateModel model;
   std::map<std::string, std::optional<std::int64_t>> bindings;  // by dim of the inputs; empty: the dim is free
+  // Dims without a value, as the file names them, other than the batch and those that the phase or a sweep sets. If
+  // there are any, counts are those at 1, and times, fits and largest sizes are not known.
+  std::vector<std::string> unset;
+  // The table of positions that has fewer rows than the sizes take, with both numbers: the model cannot run so. Empty:
+  // none has.
+  std::string exceeded_table;
   std::map<std::string, std::string> renamed;  // names that are not identifiers → their symbols in formulas
   Convention count = Convention::Flops;
   std::optional<Precision> precision;  // requested in place of the model's own, for all floats
@@ -458,7 +512,7 @@ struct EstimateDocument {
   std::optional<EstimateRoofline> roofline;
   std::optional<EstimateFit> fit;
   std::optional<EstimateMeasured> measured;
-  std::vector<EstimateAdvice> advice;  // largest gain first
+  std::vector<EstimateAdvice> advice;  // what makes the run fit, then the largest gain first
   std::vector<EstimateVariant> variants;
   std::optional<EstimateTraining> training;
   std::optional<EstimateSweep> sweep;
@@ -466,11 +520,15 @@ struct EstimateDocument {
   std::vector<Diagnostic> diagnostics;
   std::vector<std::string> unknown;  // members that this version does not know, each listed once: "nodes.colour"
 
+  // The totals with the bytes of `traffic`, which times hold; without it those of `totals`, which are always unfused.
+  EstimateCounts moved() const;
+  // FLOPs per byte moved; empty if counts are only lower bounds.
+  std::optional<double> moved_intensity() const;
   // The bound of a node on the device; null without a device.
   const RowBound* bound_of(const EstimateNode& node) const;
   // The bound of a kernel of EstimateDocument::traffic; null without a device.
   const RowBound* bound_of_group(std::size_t group) const;
-  // Whether all requested numbers are present.
+  // Whether all requested numbers are present, and the model can run so.
   bool is_complete() const;
 };
 

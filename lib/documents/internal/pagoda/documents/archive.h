@@ -12,6 +12,7 @@
 // misspelt members.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -80,6 +81,10 @@ template <typename T>
 concept Scalars = (Scalar<typename T::value_type> || std::is_same_v<typename T::value_type, Ends>) &&
     !std::is_same_v<T, std::string> && !std::is_same_v<T, Ends>;
 
+// The member that names the counts of an object that are only lower bounds. Writers add it and readers apply it to each
+// Count, so that parts of documents need not list it.
+inline constexpr const char* kLowerBounds = "lower_bounds";
+
 // Writes members in the order in which they are listed.
 class Writer {
  public:
@@ -95,12 +100,15 @@ class Writer {
   void operator()(const char* key, const T& value) {
     json_.key(key);
     put(value);
+    if constexpr (std::is_same_v<T, Count>) {
+      if (value.is_at_least()) bounds_.push_back(key);
+    }
   }
   // A member that is left out if its value is empty.
   template <typename T>
   void maybe(const char* key, const T& value) {
     if constexpr (kIsOptional<T>) {
-      if (value) (*this)(key, *value);
+      if (value) (*this)(key, value);
     } else {
       if (!value.empty()) (*this)(key, value);
     }
@@ -108,9 +116,8 @@ class Writer {
   // An object with the given layout; `fields` lists its members.
   template <typename Fields>
   void object(const char* key, Layout layout, const Fields& fields) {
-    json_.key(key).begin_object(layout);
-    fields(*this);
-    json_.end_object();
+    json_.key(key);
+    one(layout, [&] { fields(*this); });
   }
   // A text; null if it is empty.
   void text(const char* key, const std::string& value) { json_.member_or_null(key, value); }
@@ -150,11 +157,7 @@ class Writer {
   template <typename List, typename Fields>
   void list(const char* key, const List& values, const Fields& fields, Layout layout = Layout::Line) {
     json_.key(key).begin_array();
-    for (const auto& value : values) {
-      json_.begin_object(layout);
-      fields(*this, value);
-      json_.end_object();
-    }
+    for (const auto& value : values) one(layout, [&] { fields(*this, value); });
     json_.end_array();
   }
   template <typename List, typename Fields>
@@ -166,9 +169,8 @@ class Writer {
   void map(const char* key, const std::map<std::string, T>& values, const Fields& fields) {
     json_.key(key).begin_object();
     for (const auto& [name, value] : values) {
-      json_.key(name).begin_object(Layout::Line);
-      fields(*this, value);
-      json_.end_object();
+      json_.key(name);
+      one(Layout::Line, [&, &each = value] { fields(*this, each); });
     }
     json_.end_object();
   }
@@ -183,6 +185,20 @@ class Writer {
   }
 
  private:
+  // An object. Its last member names the counts in it that are only lower bounds, if there are any.
+  template <typename Members>
+  void one(Layout layout, const Members& members) {
+    std::vector<const char*> outer = std::exchange(bounds_, {});
+    json_.begin_object(layout);
+    members();
+    if (!bounds_.empty()) {
+      json_.key(kLowerBounds).begin_array(Layout::Line);
+      for (const char* const name : bounds_) json_.value(std::string_view(name));
+      json_.end_array();
+    }
+    json_.end_object();
+    bounds_ = std::move(outer);
+  }
   template <Scalar T>
   void put(const T& value) {
     if constexpr (std::is_enum_v<T>)
@@ -204,6 +220,7 @@ class Writer {
   }
 
   JsonWriter& json_;
+  std::vector<const char*> bounds_;  // of the current object
 };
 
 // Members that no reader consumed, each listed once by its path: "nodes.colour".
@@ -239,7 +256,10 @@ class Reader {
 
   template <typename T>
   void operator()(const char* key, T& value) {
-    if (const auto found = take(key)) read(*found, value);
+    const auto found = take(key);
+    if (!found) return;
+    read(*found, value);
+    if constexpr (std::is_same_v<T, Count>) value = value.at_least(is_lower_bound(key));
   }
   template <typename T>
   void maybe(const char* key, T& value) {
@@ -402,10 +422,19 @@ class Reader {
     return object_.find(key);
   }
 
+  bool is_lower_bound(const char* key) {
+    if (!bounds_) {
+      bounds_.emplace();
+      if (const auto found = take(kLowerBounds)) read(*found, *bounds_);
+    }
+    return std::find(bounds_->begin(), bounds_->end(), key) != bounds_->end();
+  }
+
   const JsonField& object_;
   Unknown& unknown_;
   Numbers numbers_;
   std::set<std::string, std::less<>> keys_;
+  std::optional<std::vector<std::string>> bounds_;  // kLowerBounds, once read
 };
 
 // An optional part, laid out as a block or on one line.

@@ -103,13 +103,26 @@ Row total_row(const EstimateDocument& estimate);  // without times
 // the most bytes alone; the first of equal ones. Null without nodes.
 const EstimateNode* heaviest_node(std::span<const EstimateNode* const> nodes);
 
+// "float16", or "float32 (file)" where none was asked for: that of most work. An engine that fuses computes in the
+// format that quantised operands have.
+std::string precision_text(const EstimateDocument& estimate, TrafficModel traffic,
+                           const std::optional<Precision>& asked);
+
 // Whether an engine's prediction has a time for each node.
 bool has_predicted_rows(const EstimateDocument& estimate);
 
+// A count that is only a lower bound.
+struct AtLeast {
+  Int value = 0;
+  bool operator==(const AtLeast&) const = default;
+};
 // A value of a row; std::monostate: not known, or the row has none.
 using Cell = std::variant<std::monostate, Int, double, bool, std::string_view, std::string, std::vector<std::string>,
-                          std::vector<Int>>;
+                          std::vector<Int>, AtLeast>;
 std::optional<double> number(const Cell& cell);  // empty for texts
+// The integer of a cell, exact or a lower bound; null if it has none.
+const Int* whole(const Cell& cell);
+Cell to_cell(const Count& count);
 
 // What a column measures. It decides how outputs for people print a cell.
 enum class CellKind : std::uint8_t {

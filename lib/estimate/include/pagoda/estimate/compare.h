@@ -28,7 +28,21 @@ struct RowPair {
   Match match = Match::None;
 };
 
+// What does the same part of both models: a matched pair, the nodes that share their kernels, and unmatched nodes whose
+// results all flow into them. A SkipLayerNormalization is one block with the two Adds and the LayerNormalization that
+// it replaces.
+struct Block {
+  std::vector<std::int32_t> before = {},
+                            after = {};  // indices of EstimateDocument::nodes; one side is empty: unmatched
+  Match match = Match::None;             // the most reliable of its pairs
+};
+
 struct Comparison {
+  // Whether at least half of the FLOPs of both models are in blocks of both. Otherwise nothing is matched: rows of
+  // unrelated models that look alike by chance say nothing.
+  bool is_related = true;
+  // In the order of `after`, then blocks that only `before` has.
+  std::vector<Block> blocks;
   // Rows of `after` in order, then removed rows. `nodes`: the EstimateDocument::nodes that run or are unmodelled.
   // `groups`: the EstimateTraffic::groups, matched by most shared work, if both estimates have kernels.
   std::vector<RowPair> nodes, groups;

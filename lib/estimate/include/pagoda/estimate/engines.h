@@ -16,9 +16,9 @@ namespace pagoda::estimate {
 
 std::vector<std::string> engine_ids();
 
-// Sets the engine and calibration that predict the request's time. `engine` empty: the first of engines(); `calibration` empty:
-// the engine's default. Throws Error for an unknown engine or calibration, and if the request has a device but the
-// calibration brings its own.
+// Sets the engine and calibration that predict the request's time. `engine` empty: the first of engines();
+// `calibration` empty: the engine's default. Throws Error for an unknown engine or calibration, and if the request has
+// a device but the calibration brings its own.
 void set_prediction(std::string_view engine, const std::string& calibration, EstimateRequest& request);
 // Of the same. Throws Error for an unknown engine or an unusable file.
 bool brings_device(std::string_view engine, const std::string& calibration);

@@ -1,11 +1,12 @@
 // Makes the estimate of a model.
 //
 //   Model model = load_model("resnet50.onnx");
-//   estimate::EstimateRequest request{.sizes = {.batch = 8}, .traffic = TrafficModel::Fused};
+//   estimate::EstimateRequest request{.sizes = {.batch = 8}};
 //   request.device = documents::find_device("h200");
 //   documents::EstimateDocument estimate = estimate::make_estimate(model, request);
 //   estimate.totals.counts.flops;      // exact
-//   estimate.roofline->totals.seconds; // no run on that device is shorter
+//   estimate.roofline->totals.seconds;       // no run by an engine that fuses is shorter on that device
+//   estimate.roofline->totals.floor_seconds; // no run at all
 #pragma once
 
 #include <map>
@@ -34,9 +35,11 @@ struct EstimateRequest {
   std::vector<CustomOperator> custom_operators = {};  // user-defined operators for nodes without a rule
   std::optional<PhaseOptions> phase = std::nullopt;   // of a language model with a cache
   Convention count = Convention::Flops;               // the definition of "flops"
-  TrafficModel traffic = TrafficModel::Unfused;       // the definition of "bytes"
+  std::optional<TrafficModel> traffic = {};           // of times and bytes moved; empty: traffic_model_of() decides
   std::optional<DeviceSpec> device = std::nullopt;    // time bounds
-  std::optional<Precision> precision = std::nullopt;  // of all floats: AnalyzeOptions::precision
+  // Of all floats: AnalyzeOptions::precision. Empty: that of the file; for a file of float32 that of the products of
+  // the measured run, else of the engine.
+  std::optional<Precision> precision = std::nullopt;
   // Also predicts the time, under the engine of this calibration; needs a device. set_prediction() of engines.h sets it
   // by name.
   std::optional<Calibration> engine = {};
@@ -67,6 +70,10 @@ struct EstimateRequest {
   // Spells the fields of the request that the estimate's messages name: spell.h of present. Null: "`batch`".
   std::string (*spell)(std::string_view message) = nullptr;
 };
+
+// The traffic model that holds. What is requested wins, then what the requested engine does, then fused wherever there
+// is a device and so a time. Without one, of training steps and of published counts it is unfused.
+TrafficModel traffic_model_of(const EstimateRequest& request);
 
 // The requested analysis: at the request's sizes, in its phase, with the dims of a sweep left free.
 Analysis analysis_of(const Model& model, const EstimateRequest& request);

@@ -26,7 +26,7 @@ struct Pipeline {
   std::vector<PipelinePart> parts;
   // For one result: sums over all runs. Empty if the value of any part is not known.
   documents::Count macs, flops, bytes, params, weight_bytes;
-  std::optional<double> seconds, floor_seconds, predicted_seconds;
+  std::optional<double> seconds, floor_seconds, fused_seconds, unfused_seconds, predicted_seconds;
   documents::Count items;  // per result: the batch size
   // resident_bytes: all weights, plus the largest activations; in_turn_bytes: weights are loaded part by part.
   documents::Count resident_bytes, in_turn_bytes;

@@ -7,9 +7,13 @@
 
 #include "pagoda/documents/estimate.h"
 #include "pagoda/documents/measured.h"
+#include "pagoda/estimate/make_estimate.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::estimate {
+
+// Sets the measured runs of a request and, if it has no device, the built-in device that the file names.
+void set_measured(documents::Measured measured, EstimateRequest& request);
 
 // The runs of a file: the listed ones, else a single run from its wall time or the sum of its kernels.
 std::vector<documents::MeasuredRun> whole_runs(const documents::Measured& measured);
@@ -35,9 +39,13 @@ std::optional<RunWork> run_work(const documents::EstimateDocument& estimate, con
 // Energy of one run: as measured, else mean power times seconds. Empty if its note says that the power is doubtful.
 std::optional<double> joules_of(const documents::MeasuredRun& run);
 
-// Whether the measured run of an estimate is faster than its floor, which holds whatever an engine fuses: no run of this
-// model can be, in the precision of the estimate.
+// Whether the measured run of an estimate is faster than its floor, which holds whatever an engine fuses: no run of
+// this model can be, in the precision of the estimate.
 bool is_impossible(const documents::EstimateDocument& estimate);
+
+// Adds the runs measured at the sizes of the estimate or its sweep. Returns a warning or nothing. Throws Error if the
+// file has no such run.
+std::string add_measured(const documents::Measured& measured, documents::EstimateDocument& estimate);
 
 // "resnet50" of models/resnet50.onnx.
 std::string short_model_name(const documents::EstimateDocument& estimate);

@@ -61,7 +61,7 @@ struct PlotOptions {
   std::string tool = {};                                         // name and version of the program, for provenance
   std::optional<std::array<double, 2>> x_limits = std::nullopt;  // FLOP/B; empty: from the roofs
   std::optional<std::array<double, 2>> y_limits = std::nullopt;  // FLOP/s
-  std::optional<Precision> precision = std::nullopt;  // its peak is the main roof; empty: the one with the most time
+  std::optional<Precision> precision = std::nullopt;  // its peak is the main roof; empty: the one of most FLOPs
   std::size_t max_dots = 2000;    // dots beyond it, those with the least time, merge into one dot per type and place
   std::size_t labels = 6;         // number of operators labelled with their names
   int columns = 100, lines = 30;  // plot_text() only

@@ -47,6 +47,10 @@ struct ReportOptions {
 enum class Format : std::uint8_t { Table, Json, Csv, Markdown };
 std::optional<Format> format(std::string_view name);  // "table", "json", "csv", "markdown"
 
+// The verdict that every output begins with: "635 µs fused (floor 571; 2.10 ms unfused), memory-bound for 75 % of the
+// time; fits: 286 MB of 141 GB". Empty without a device, unless sizes must be set first.
+std::string headline(const documents::EstimateDocument& estimate);
+
 // Aligned text with SI units (1 kB = 1000 B) and a block of totals.
 std::string table_report(const documents::EstimateDocument& estimate, const ReportOptions& options = {});
 
@@ -64,8 +68,9 @@ std::string csv_report(const documents::EstimateDocument& estimate, const Report
 // Convention::Pagoda has the columns of its published tables.
 std::string sweep_report(Format format, const documents::EstimateDocument& estimate, const ReportOptions& options = {});
 
-// Compares two models: totals side by side, then the kernels that differ (nodes if there are no kernels). JSON and CSV
-// list all of them. Deltas are after − before. JSON is "pagoda.comparison/1".
+// Compares two models: the verdict, totals side by side, then the blocks that differ. JSON also lists all pairs of nodes
+// and kernels, CSV the pairs of kernels (of nodes if there are no kernels). Deltas are after − before. JSON is
+// "pagoda.comparison/1".
 std::string comparison_report(Format format, const documents::EstimateDocument& before,
                               const documents::EstimateDocument& after, const estimate::Comparison& comparison,
                               const ReportOptions& options = {});

@@ -1,0 +1,161 @@
+// The verdict on two estimates: what decides, per run, item or token, and never "faster" for bounds.
+#include <algorithm>
+#include <cmath>
+
+#include "pagoda/base/cat.h"
+#include "report/rows.h"
+
+namespace pagoda::present::report {
+namespace {
+
+TrafficModel traffic_of(const EstimateDocument& estimate) {
+  return estimate.roofline  ? estimate.roofline->traffic
+         : estimate.traffic ? estimate.traffic->model
+                            : TrafficModel::Unfused;
+}
+
+std::vector<std::string> basis_of(const EstimateDocument& estimate) {
+  const TrafficModel traffic = traffic_of(estimate);
+  return {std::string(to_string(traffic)), documents::precision_text(estimate, traffic, estimate.precision)};
+}
+
+ComparedTime time_of(const EstimateDocument& estimate, TimeKind kind) {
+  const documents::EstimateRoofline& roofline = *estimate.roofline;
+  const bool is_step = estimate.training && estimate.training->time;
+  ComparedTime time{.flops = documents::real(estimate.totals.counts.flops),
+                    .units = documents::real(roofline.items),
+                    .are_tokens = estimate.phase.has_value(),
+                    .basis = basis_of(estimate)};
+  switch (kind) {
+    case TimeKind::Bound:
+      time.seconds = is_step ? estimate.training->time->seconds : roofline.totals.seconds;
+      break;
+    case TimeKind::Predicted:
+      time.seconds = roofline.predicted->seconds.value_or(0);
+      time.low = roofline.predicted->low, time.high = roofline.predicted->high;
+      time.basis.front() = base::printable(roofline.predicted->engine);
+      break;
+    case TimeKind::Measured:
+      time.seconds = estimate.measured->seconds;
+      time.low = estimate.measured->shortest, time.high = estimate.measured->longest;
+      time.basis = {base::printable(estimate.measured->source)};
+      break;
+  }
+  return time;
+}
+
+// "float32 → int8"; once if both are alike.
+std::string both(const std::string& before, const std::string& after) {
+  return before == after ? before : cat(before, " → ", after);
+}
+
+// ", fused, float32 → int8".
+std::string both(const std::vector<std::string>& before, const std::vector<std::string>& after) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(before.size(), after.size()); ++i)
+    if (!before[i].empty() || !after[i].empty()) text += ", " + both(before[i], after[i]);
+  return text;
+}
+
+bool differ(double before, double after) {
+  constexpr double kWorthSaying = 0.05;
+  return std::abs(after - before) > kWorthSaying * std::max(before, after);
+}
+
+constexpr double kAlike = 1.005;  // factors below it print as 1.00×
+
+// "10.8× lower".
+std::string times_text(double before, double after, const char* less, const char* more) {
+  const double factor = std::max(before / after, after / before);
+  return factor < kAlike ? "unchanged" : cat(base::rounded(factor), "× ", after < before ? less : more);
+}
+
+std::string seconds_text(double before, double after) {
+  return cat(base::si_seconds(before), " → ", base::si_seconds(after));
+}
+
+}  // namespace
+
+TimeChange time_change(TimeKind kind, const ComparedTime& before, const ComparedTime& after) {
+  const bool has_units =
+      before.units.value_or(0) > 0 && after.units.value_or(0) > 0 && before.are_tokens == after.are_tokens;
+  const bool is_each = has_units && (before.units != after.units ||
+                                     (before.flops && after.flops && differ(*before.flops, *after.flops)));
+  const double of = is_each ? *before.units : 1, to = is_each ? *after.units : 1;
+  const double x = before.seconds / of, y = after.seconds / to;
+  const bool has_intervals = before.low && before.high && after.low && after.high;
+  const bool overlap = has_intervals && *before.low / of <= *after.high / to && *after.low / to <= *before.high / of;
+  const std::string unit = !is_each ? "" : before.are_tokens ? " a token" : " an item";
+  TimeChange change;
+  if (kind == TimeKind::Bound)
+    change.verdict = cat("lower bound", unit, " ", times_text(x, y, "lower", "higher"));
+  else if (has_intervals && overlap)
+    change.verdict = "no difference beyond the intervals";
+  else if (has_intervals)
+    change.verdict = cat(times_text(x, y, "faster", "slower"), unit);
+  else
+    change.verdict = cat(kind == TimeKind::Predicted ? "predicted" : "measured", " time", unit, " ",
+                         times_text(x, y, "lower", "higher"));
+  change.times = seconds_text(x, y) + both(before.basis, after.basis);
+  return change;
+}
+
+Contrast contrast(const EstimateDocument& before, const EstimateDocument& after) {
+  Contrast result;
+  const auto add = [&](const std::string& remark) { result.remarks.push_back(remark); };
+  const EstimateCounts &x = before.totals.counts, &y = after.totals.counts;
+  const auto both_have = [&](const auto& has) { return has(before) && has(after); };
+  const bool is_timed = both_have([](const EstimateDocument& each) {
+    return each.roofline && each.roofline->totals.seconds > 0 && each.unset.empty();
+  });
+  const auto counted = [&](const Count& a, const Count& b, const std::string& unit) {
+    return both(cell(a, unit), cell(b, unit));
+  };
+  if (is_timed) {
+    const bool is_measured = before.measured && after.measured;
+    const auto has_prediction = [](const EstimateDocument& each) {
+      return each.roofline->predicted && each.roofline->predicted->seconds;
+    };
+    const bool is_predicted = both_have(has_prediction);
+    const TimeKind kind = is_measured ? TimeKind::Measured : is_predicted ? TimeKind::Predicted : TimeKind::Bound;
+    static_cast<TimeChange&>(result) = time_change(kind, time_of(before, kind), time_of(after, kind));
+    if (kind != TimeKind::Bound) {
+      const TimeChange bound =
+          time_change(TimeKind::Bound, time_of(before, TimeKind::Bound), time_of(after, TimeKind::Bound));
+      add(cat(bound.verdict, ": ", bound.times));
+    }
+  } else {
+    result.verdict = cat("work ", counted(x.flops, y.flops, operation(after.count)));
+    result.times = cat("traffic ", counted(x.bytes, y.bytes, "B"), both(basis_of(before), basis_of(after)));
+    std::vector<std::string> unset = before.unset;
+    for (const std::string& dim : after.unset)
+      if (std::ranges::find(unset, dim) == unset.end()) unset.push_back(dim);
+    if (!unset.empty()) add(cat("set ", base::joined(unset, ", ", base::printable), " to compare times"));
+  }
+  // The other traffic model can turn the verdict round.
+  const auto other = [&](TrafficModel model, std::optional<double> documents::EstimateRoofline::*seconds) {
+    if (!is_timed || (traffic_of(before) == model && traffic_of(after) == model)) return;
+    const std::optional<double>&a = (*before.roofline).*seconds, &b = (*after.roofline).*seconds;
+    if (!a || !b || *a <= 0 || *b <= 0) return;
+    add(cat("if every kernel is ", to_string(model), ": ", times_text(*a, *b, "lower", "higher"), ", ",
+            seconds_text(*a, *b)));
+  };
+  other(TrafficModel::Fused, &documents::EstimateRoofline::fused_seconds);
+  other(TrafficModel::Unfused, &documents::EstimateRoofline::unfused_seconds);
+  if (is_timed) {
+    const RooflineTotals &a = before.roofline->totals, &b = after.roofline->totals;
+    if (a.eager_seconds && b.eager_seconds &&
+        (differ(a.seconds, *a.eager_seconds) || differ(b.seconds, *b.eager_seconds)))
+      add(cat("launched kernel by kernel: ", times_text(*a.eager_seconds, *b.eager_seconds, "lower", "higher"), ", ",
+              seconds_text(*a.eager_seconds, *b.eager_seconds)));
+    if (a.at_least || b.at_least) add("times of the modelled part");
+    if (x.flops && y.flops && differ(*documents::real(x.flops), *documents::real(y.flops)))
+      add(cat("work of a run ", counted(x.flops, y.flops, operation(after.count))));
+  }
+  for (const auto& [name, side] : {std::pair{"before", &before}, {"after", &after}})
+    if (side->fit && side->fit->fits == false)
+      add(cat(name, " does not fit: ", cell(side->fit->total_bytes, "B"), " of ", cell(side->fit->device_bytes, "B")));
+  return result;
+}
+
+}  // namespace pagoda::present::report
