@@ -194,6 +194,7 @@ EstimateFit fit_of(const Model& model, const Model& file_model, const EstimateRe
                   .optimizer_bytes = request.training ? Count(need.optimizer) : Count(),
                   .total_bytes = Count(need.total()).at_least(need.at_least),
                   .at_least = need.at_least,
+                  .most_bytes = need.most ? Count(*need.most) : Count(),
                   .fits = need.fits(request.device->memory_bytes())};
   if (!findings.estimate.exceeded_table.empty()) fit.fits = false;
   if (!fit.device_bytes) return fit;

@@ -127,7 +127,7 @@ Line fit_line(const EstimateDocument& estimate) {
       : *fit.fits ? "yes"
                   : "does not fit",
       dotted({cat(fit.at_least
-                      ? bytes(fit.total_bytes.at_least(fit.at_least))
+                      ? fits_bytes(fit)
                       : memory_share(static_cast<double>(*fit.total_bytes), static_cast<double>(*fit.device_bytes)),
                   " of the ", bytes(fit.device_bytes), " of ", device),
               fit.largest_batch ? cat(has_users ? "most users " : "largest batch ", base::grouped(*fit.largest_batch))

@@ -316,6 +316,7 @@ struct EstimateFit {
   Count device_bytes;
   Count weight_bytes, activation_bytes, cache_bytes, gradient_bytes, optimizer_bytes, total_bytes;
   bool at_least = false;     // some tensor's size is not known or up to the data: the total is a lower bound
+  Count most_bytes = {};     // if it is up to the data alone: the largest total
   std::optional<bool> fits;  // empty: the device's memory or a tensor's size is not known
   Count largest_batch = {}, longest_context = {};  // empty: no such dim, its size has no effect, or at_least
   // Limits of the context: by memory, and by a position table; longest_context is the smaller of the two.
