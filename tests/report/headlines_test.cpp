@@ -313,7 +313,7 @@ TEST_CASE("a sweep says where it stops paying, and which points do not fit") {
   CHECK(headline(estimate) == "best at batch 32, the largest tried, at most 8,000 items/s");
   sweep.device_bytes = 2000;
   CHECK(headline(estimate) ==
-        "from batch 8 on 98 % of the best, from batch 32 on it does not fit, at most 6,500 items/s");
+        "from batch 8 on 98 % of the best, from batch 32 on it does not fit, at most 6,670 items/s");
   const auto knee = knee_of(sweep);
   REQUIRE(knee);
   CHECK(knee->size == 8);

@@ -479,6 +479,7 @@ void document(A& a, Doc& x, const Rows& rows) {
     inner.maybe("precision", each.precision);
     inner.maybe("batch", each.batch);
     inner.maybe("devices", each.devices);
+    inner("needs_export", each.needs_export);
     inner("seconds", each.seconds);
     inner("gain", each.gain);
   });

@@ -95,6 +95,17 @@ std::string fit_text(const EstimateFit& fit, bool is_each) {
   return said(sentence(*fit.fits ? "fits" : "misfit"), {{"part", part + (is_each ? " each" : "")}});
 }
 
+}  // namespace
+
+double items_kept(const EstimateDocument& estimate) {
+  const double items = documents::real(estimate.roofline->items).value_or(1);
+  if (!estimate.phase || !estimate.phase->speculated) return items;
+  const auto& speculated = *estimate.phase->speculated;
+  return items * speculated.tokens_per_step / static_cast<double>(speculated.tokens + 1);
+}
+
+namespace {
+
 Action advised(const EstimateAdvice& advice, const EstimateDocument& estimate, const Bounds& bounds) {
   const std::string to = base::si_seconds(advice.seconds);
   const Values times = {{"from", base::si_seconds(advice.seconds * advice.gain)},
@@ -117,11 +128,12 @@ Action advised(const EstimateAdvice& advice, const EstimateDocument& estimate, c
   const bool has_items = estimate.roofline->items.has_value();
   action.of_what = has_items ? rate_unit(estimate) : "items/s";
   const double now = std::max(bounds.seconds, bounds.launched.value_or(0));
-  const double rate = documents::real(estimate.roofline->items).value_or(1) / now * advice.gain;
+  const double rate = items_kept(estimate) / now * advice.gain;
   action.text = said(sentence("batch"), {{"batch", base::grouped(*advice.batch)},
                                          {"rate", rate_text(rate, action.of_what)},
                                          {"time", to},
                                          {"run", estimate.phase ? "step" : "run"}});
+  if (advice.needs_export) action.text += ", after an export with a free batch";
   return action;
 }
 
@@ -189,7 +201,7 @@ void say_sweep(Verdict& verdict, const EstimateDocument& estimate) {
   const char* const said_by = sweep.has_measurements ? " measured" : sweep.has_predictions ? " predicted" : "";
   const std::string dim = base::printable(sweep.dims.front());
   if (const std::optional<Knee> knee = knee_of(sweep)) {
-    const std::string rate = rate_text(knee->rate, estimate.phase ? "tokens/s" : "items/s");
+    const std::string rate = rate_text(knee->rate / knee->share, estimate.phase ? "tokens/s" : "items/s");
     verdict.time = knee_text(sweep, *knee);
     verdict.rate = *said_by == '\0' ? said(sentence("rate"), {{"rate", rate}}) : rate + said_by;
     for (const EstimatePoint& point : sweep.points)
@@ -222,8 +234,10 @@ void say_sweep(Verdict& verdict, const EstimateDocument& estimate) {
 // The fastest of several devices, precisions or traffic models, and the next.
 void say_variants(Verdict& verdict, const EstimateDocument& estimate) {
   const std::vector<EstimateVariant>& all = estimate.variants;
-  const auto seconds = [](const EstimateVariant& each) {
-    return each.predicted && each.predicted->seconds ? each.predicted->seconds : each.least_seconds();
+  const bool is_launched = documents::all_launched(all);
+  const auto seconds = [&](const EstimateVariant& each) {
+    if (each.predicted && each.predicted->seconds) return each.predicted->seconds;
+    return is_launched ? each.least_seconds() : each.seconds;
   };
   const auto differs = [&](auto key) {
     return std::ranges::any_of(
@@ -362,9 +376,9 @@ void say_bounds(Verdict& verdict, const Bounds& bounds) {
       said(sentence("limit"), {{"limit", is_memory ? "memory" : "compute"},
                                {"share", part_of_time(is_memory ? bounds.memory_share : 1 - bounds.memory_share)}});
   if (bounds.is_launch_bound()) {
-    verdict.time =
-        said(sentence("launched"),
-             {{"launched", base::si_seconds(*bounds.launched)}, {"time", time}, {"graph", graph_name(bounds.device)}});
+    verdict.time = said(sentence("launched"), {{"launched", base::si_seconds(*bounds.launched)},
+                                               {"time", (bounds.is_least ? "≥ " : "") + time},
+                                               {"graph", graph_name(bounds.device)}});
     verdict.limit.clear();
   }
   // From the slowest engine to what none can beat.
@@ -495,9 +509,7 @@ std::optional<Verdict> verdict_of(const EstimateDocument& estimate) {
       if (at != std::string::npos) verdict.time.insert(at, is_launched ? " a training step" : "a training step, ");
     }
     if (estimate.phase && roofline->items) {
-      const auto rate = [&](double seconds) {
-        return rate_text(static_cast<double>(*roofline->items) / seconds, rate_unit(estimate));
-      };
+      const auto rate = [&](double seconds) { return rate_text(items_kept(estimate) / seconds, rate_unit(estimate)); };
       const bool is_launched = bounds.is_launch_bound();
       verdict.rate = said(sentence(is_launched ? "rates" : "rate"),
                           {{"rate", rate(is_launched ? *bounds.launched : bounds.seconds)},

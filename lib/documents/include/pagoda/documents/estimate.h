@@ -356,6 +356,7 @@ struct EstimateAdvice {
   std::optional<TrafficModel> traffic = std::nullopt;
   std::optional<Precision> precision = std::nullopt;
   std::optional<std::int64_t> batch = std::nullopt, devices = std::nullopt;  // devices: tensor-parallel
+  bool needs_export = false;  // the file fixes the batch: nodes may mix the items of another one
   // The time bound of a run after the change. It includes launches, unless the change is to capture them.
   double seconds = 0;
   double gain = 1;  // time per item before / after the change, both with launches
