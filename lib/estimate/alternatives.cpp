@@ -156,6 +156,7 @@ std::optional<std::int64_t> batch_of_run(const Model& model, const EstimateReque
 std::optional<EstimateAdvice> larger_batch(const Model& model, const EstimateRequest& request, const OpenBatch& open,
                                            double seconds, std::int64_t batch, const EstimateFit& fit) {
   if (request.traffic == TrafficModel::Resident) return std::nullopt;  // valid at a single size only
+  if (batch < 1) return std::nullopt;                                  // of an empty input
   std::vector<std::int64_t> sizes;
   std::vector<Bindings> points;
   for (std::int64_t size = batch * 2; size <= kLargestBatch && (!fit.largest_batch || size <= *fit.largest_batch);
@@ -173,10 +174,16 @@ std::optional<EstimateAdvice> larger_batch(const Model& model, const EstimateReq
   const auto gain = [&](std::size_t i) {
     return seconds / static_cast<double>(batch) / (launched_seconds(times[i]) / static_cast<double>(sizes[i]));
   };
+  const bool is_fixed = std::ranges::any_of(open.analysis().diagnostics, [](const Diagnostic& each) {
+    return each.message.find("fixed at export") != std::string::npos;
+  });
   for (std::size_t i = 0; i < times.size(); ++i)
     if (times[i].seconds > 0 && gain(i) >= kEnough * gain(times.size() - 1))
-      return EstimateAdvice{
-          .kind = AdviceKind::Batch, .batch = sizes[i], .seconds = launched_seconds(times[i]), .gain = gain(i)};
+      return EstimateAdvice{.kind = AdviceKind::Batch,
+                            .batch = sizes[i],
+                            .needs_export = is_fixed,
+                            .seconds = launched_seconds(times[i]),
+                            .gain = gain(i)};
   return std::nullopt;
 }
 
@@ -194,6 +201,7 @@ EstimateFit fit_of(const Model& model, const Model& file_model, const EstimateRe
                   .optimizer_bytes = request.training ? Count(need.optimizer) : Count(),
                   .total_bytes = Count(need.total()).at_least(need.at_least),
                   .at_least = need.at_least,
+                  .most_bytes = need.most ? Count(*need.most) : Count(),
                   .fits = need.fits(request.device->memory_bytes())};
   if (!findings.estimate.exceeded_table.empty()) fit.fits = false;
   if (!fit.device_bytes) return fit;

@@ -310,16 +310,16 @@ TEST_CASE("a sweep says where it stops paying, and which points do not fit") {
     point.memory_bytes = 100 * batch;
     point.time.emplace().seconds = seconds * 1e-3;
   }
-  CHECK(headline(estimate) == "from batch 32 on 100 % of the best, at most 8,000 items/s");
+  CHECK(headline(estimate) == "best at batch 32, the largest tried, at most 8,000 items/s");
   sweep.device_bytes = 2000;
   CHECK(headline(estimate) ==
-        "from batch 8 on 98 % of the best, from batch 32 on it does not fit, at most 6,500 items/s");
+        "from batch 8 on 98 % of the best, from batch 32 on it does not fit, at most 6,670 items/s");
   const auto knee = knee_of(sweep);
   REQUIRE(knee);
   CHECK(knee->size == 8);
   CHECK(knee->share == doctest::Approx(2.4 / 2.46));
   sweep.best = documents::EstimateBest{.size = 16, .share = 1};
-  CHECK(headline(estimate).starts_with("from batch 16 on 100 % of the best"));
+  CHECK(headline(estimate).starts_with("best at batch 16"));
   sweep.best.reset();
   for (auto& point : sweep.points) point.items = {};
   CHECK(headline(estimate) == "1.00 ms at batch 1, 2.40 ms at batch 16");

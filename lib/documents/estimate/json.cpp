@@ -345,6 +345,7 @@ template <typename A>
 void fit(A& a, typename A::template Ref<EstimateFit> x) {
   for (const auto& [name, member] : kEstimateFit) a(name, x.*member);
   a("at_least", x.at_least);
+  a.maybe("most_bytes", x.most_bytes);
   a("fits", x.fits);
   a("largest_batch", x.largest_batch);
   a("longest_context", x.longest_context);
@@ -478,6 +479,7 @@ void document(A& a, Doc& x, const Rows& rows) {
     inner.maybe("precision", each.precision);
     inner.maybe("batch", each.batch);
     inner.maybe("devices", each.devices);
+    inner("needs_export", each.needs_export);
     inner("seconds", each.seconds);
     inner("gain", each.gain);
   });

@@ -107,8 +107,10 @@ const RowBound* EstimateDocument::bound_of_group(std::size_t group) const {
 }
 
 bool EstimateDocument::is_complete() const {
-  const bool has_no_count = is_published(count) && !totals.counts.flops;  // the published program fails
-  return !totals.partial && !(training && training->partial) && !has_no_count && exceeded_table.empty();
+  // A program that fails, or sizes at which the model does not run; with a sweep, only its points count.
+  const auto is_counted = [](const EstimatePoint& point) { return point.counts.flops.has_value(); };
+  const bool has_counts = sweep ? std::ranges::all_of(sweep->points, is_counted) : totals.counts.flops.has_value();
+  return !totals.partial && !(training && training->partial) && has_counts && exceeded_table.empty();
 }
 
 std::vector<const EstimateNode*> heaviest(const EstimateDocument& estimate, std::size_t top) {
@@ -263,6 +265,11 @@ const EstimateNode* heaviest_node(std::span<const EstimateNode* const> nodes) {
   };
   const auto heaviest = std::ranges::max_element(nodes, {}, weight);
   return heaviest == nodes.end() ? nullptr : *heaviest;
+}
+
+bool all_launched(const std::vector<EstimateVariant>& variants) {
+  return std::ranges::all_of(
+      variants, [](const EstimateVariant& each) { return !each.seconds || each.launched_seconds.has_value(); });
 }
 
 std::string precision_text(const EstimateDocument& estimate, TrafficModel traffic,

@@ -127,7 +127,7 @@ Line fit_line(const EstimateDocument& estimate) {
       : *fit.fits ? "yes"
                   : "does not fit",
       dotted({cat(fit.at_least
-                      ? bytes(fit.total_bytes.at_least(fit.at_least))
+                      ? fits_bytes(fit)
                       : memory_share(static_cast<double>(*fit.total_bytes), static_cast<double>(*fit.device_bytes)),
                   " of the ", bytes(fit.device_bytes), " of ", device),
               fit.largest_batch ? cat(has_users ? "most users " : "largest batch ", base::grouped(*fit.largest_batch))
@@ -157,10 +157,10 @@ Line speed_line(const Data& data, const Bounds& bounds) {
   const EstimateRoofline& roofline = *estimate.roofline;
   const double seconds = bounds.is_launch_bound() ? *bounds.launched : bounds.seconds;
   const auto rate = [&](double count, double time) { return rate_text(count / time, rate_unit(estimate)); };
-  const double items = documents::real(roofline.items).value_or(1);
+  const double items = items_kept(estimate);
   std::string shares;
   if (const auto& phase = estimate.phase) {
-    const double slower = bounds.seconds / seconds;
+    const double slower = bounds.seconds / seconds * items / documents::real(roofline.items).value_or(1);
     if (phase->user_tokens_per_second)
       shares = cat(rate_text(*phase->user_tokens_per_second * slower, "tokens/s"), " a user");
     if (phase->device_tokens_per_second && roofline.parallel)
@@ -180,15 +180,11 @@ std::string predicted_rate(const EstimateDocument& estimate) {
   const EstimateRoofline& roofline = *estimate.roofline;
   if (!estimate.phase || !roofline.items) return "";
   const documents::EstimatePhase& phase = *estimate.phase;
-  const double steps = 1 / *roofline.predicted->seconds;
-  double tokens = static_cast<double>(*roofline.items), own = documents::real(phase.sequence_tokens).value_or(0);
+  const double steps = 1 / *roofline.predicted->seconds, tokens = items_kept(estimate);
+  const double own = documents::real(phase.sequence_tokens).value_or(0) * tokens / static_cast<double>(*roofline.items);
   std::string accepted;
-  if (phase.speculated) {  // only the accepted tokens of a step count
-    const double part = phase.speculated->tokens_per_step / static_cast<double>(phase.speculated->tokens + 1);
-    tokens *= part;
-    own *= part;
+  if (phase.speculated)
     accepted = cat(base::rounded(phase.speculated->tokens_per_step), " tokens of a user's step stay");
-  }
   std::string rate = rate_text(tokens * steps, "tokens/s");
   if (own > 0) rate += cat(", ", rate_text(own * steps, "a user"));
   if (roofline.parallel)
@@ -285,12 +281,13 @@ void add_times(std::vector<Line>& lines, const Data& data, const Verdict& verdic
   if (verdict.limit != bound.limit) lines.push_back({"bound", at_least(bounds.seconds), bound.headline(" · ")});
   lines.push_back(speed_line(data, bounds));
   if (const std::string why = why_at_least(estimate); !why.empty()) lines.push_back({"", "", why});
+  const bool is_step = estimate.training && estimate.training->time;
   if (bounds.is_launch_bound())
     lines.push_back(
         {"launches", at_least(*bounds.launched),
-         cat(base::counted(roofline.totals.launches, "kernel"), ", each launched in ",
-             base::si_seconds(*roofline.launch_overhead_seconds), roofline.launch_is_assumed ? " (assumed)" : "",
-             " · a ", graph_name(bounds.device), " hides that")});
+         cat(base::counted((is_step ? *estimate.training->time : roofline.totals).launches, "kernel"),
+             ", each launched in ", base::si_seconds(*roofline.launch_overhead_seconds),
+             roofline.launch_is_assumed ? " (assumed)" : "", " · a ", graph_name(bounds.device), " lowers that")});
   if (const auto& handover = roofline.handover)
     lines.push_back(
         {"handover", at_least(handover->transfer_seconds),

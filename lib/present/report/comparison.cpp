@@ -209,7 +209,7 @@ std::vector<Total> totals_of(const EstimateDocument& before, const EstimateDocum
   }
   totals.push_back({"activation_peak_bytes", "activation peak", CellKind::Bytes,
                     cell_of(before.totals.activation_peak_bytes), cell_of(after.totals.activation_peak_bytes)});
-  if (before.roofline && after.roofline) {
+  if (before.roofline && after.roofline && before.unset.empty() && after.unset.empty()) {
     const RooflineTotals &x = before.roofline->totals, &y = after.roofline->totals;
     totals.push_back({"seconds", "time ≥", CellKind::Seconds, x.seconds, y.seconds});
     const auto add = [&](const char* name, const char* label, const std::optional<double>& a,

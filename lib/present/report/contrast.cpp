@@ -132,22 +132,24 @@ Contrast contrast(const EstimateDocument& before, const EstimateDocument& after)
       if (std::ranges::find(unset, dim) == unset.end()) unset.push_back(dim);
     if (!unset.empty()) add(cat("set ", base::joined(unset, ", ", base::printable), " to compare times"));
   }
-  // The other traffic model can turn the verdict round.
-  const auto other = [&](TrafficModel model, std::optional<double> documents::EstimateRoofline::*seconds) {
-    if (!is_timed || (traffic_of(before) == model && traffic_of(after) == model)) return;
-    const std::optional<double>&a = (*before.roofline).*seconds, &b = (*after.roofline).*seconds;
+  // Under other conditions the verdict can turn round.
+  const auto other = [&](std::string_view label, const std::optional<double>& a, const std::optional<double>& b) {
     if (!a || !b || *a <= 0 || *b <= 0) return;
-    add(cat("if every kernel is ", to_string(model), ": ", times_text(*a, *b, "lower", "higher"), ", ",
-            seconds_text(*a, *b)));
+    ComparedTime from = time_of(before, TimeKind::Bound), to = time_of(after, TimeKind::Bound);
+    from.seconds = *a, to.seconds = *b;
+    from.basis.clear();
+    const TimeChange change = time_change(TimeKind::Bound, from, to);
+    add(cat(label, ": ", change.verdict, ", ", change.times));
   };
-  other(TrafficModel::Fused, &documents::EstimateRoofline::fused_seconds);
-  other(TrafficModel::Unfused, &documents::EstimateRoofline::unfused_seconds);
   if (is_timed) {
-    const RooflineTotals &a = before.roofline->totals, &b = after.roofline->totals;
+    const documents::EstimateRoofline &from = *before.roofline, &to = *after.roofline;
+    const RooflineTotals &a = from.totals, &b = to.totals;
+    const auto all_are = [&](TrafficModel model) { return traffic_of(before) == model && traffic_of(after) == model; };
+    if (!all_are(TrafficModel::Fused)) other("if every kernel is fused", from.fused_seconds, to.fused_seconds);
+    if (!all_are(TrafficModel::Unfused)) other("if every kernel is unfused", from.unfused_seconds, to.unfused_seconds);
     if (a.eager_seconds && b.eager_seconds &&
         (differ(a.seconds, *a.eager_seconds) || differ(b.seconds, *b.eager_seconds)))
-      add(cat("launched kernel by kernel: ", times_text(*a.eager_seconds, *b.eager_seconds, "lower", "higher"), ", ",
-              seconds_text(*a.eager_seconds, *b.eager_seconds)));
+      other("launched kernel by kernel", a.eager_seconds, b.eager_seconds);
     if (a.at_least || b.at_least) add("times of the modelled part");
     if (x.flops && y.flops && differ(*documents::real(x.flops), *documents::real(y.flops)))
       add(cat("work of a run ", counted(x.flops, y.flops, operation(after.count))));

@@ -155,7 +155,7 @@ std::string free_dims_report(const documents::EstimateDocument& estimate) {
       return dim;
     });
     text += cat("free dims taken as 1: ", names, "; set them with", remedy,
-                estimate.unset.empty() ? "" : " for times and fits", ", or see formulas with --symbolic\n");
+                estimate.unset.empty() ? "" : " for work, times and fits", ", or see formulas with --symbolic\n");
   }
   const std::string problem = estimate::impossible_size(estimate);
   text += problem.empty() ? unknown_work(estimate) : cat("warning: ", command_line(problem), "\n");

@@ -158,6 +158,8 @@ std::string decisive(const documents::EstimateDocument& estimate) {
   // The widest spread of times over variants that differ in one choice alone.
   std::pair<double, const char*> spreads[] = {
       {1, "the device"}, {1, "the precision"}, {1, "fusion"}, {1, "the number of devices"}};
+  const bool is_launched = documents::all_launched(variants);
+  const auto least = [&](const Variant& each) { return is_launched ? *each.least_seconds() : *each.seconds; };
   for (const Variant& a : variants)
     for (const Variant& b : variants) {
       if (!a.seconds || !b.seconds || !a.fits.value_or(true) || !b.fits.value_or(true)) continue;
@@ -165,7 +167,7 @@ std::string decisive(const documents::EstimateDocument& estimate) {
                              a.devices() != b.devices()};
       if (std::ranges::count(differ, true) != 1) continue;
       double& widest = spreads[std::ranges::find(differ, true) - differ].first;
-      widest = std::max(widest, *a.least_seconds() / *b.least_seconds());
+      widest = std::max(widest, least(a) / least(b));
     }
   const auto& [factor, choice] = *std::ranges::max_element(spreads, {}, &std::pair<double, const char*>::first);
   const std::string remarks =

@@ -75,6 +75,8 @@ struct Bounds {
 };
 // Of a run, or of a training step. The estimate must have a roofline.
 Bounds bounds_of(const documents::EstimateDocument& estimate);
+// What a run needs where it fits, as far as that is known: "286 MB", "≥ 304 MB", "at most 412 MB".
+std::string fits_bytes(const documents::EstimateFit& fit);
 // "CUDA graph": how the makers of a device call a sequence of launches that is captured once.
 std::string graph_name(std::string_view device);
 // Fills time, limit and ladder.
@@ -95,9 +97,15 @@ void say_measured(Verdict& verdict, const Measurement& run);
 struct Knee {
   std::int64_t size = 0;
   double rate = 0, share = 0;  // items a second, and what part of the best rate this is
+  bool is_last = false;        // of those that fit: larger ones may pay, too
+  bool is_largest = false;     // of those tried
 };
 std::optional<Knee> knee_of(const documents::EstimateSweep& sweep);
+// "from batch 8 on 97 % of the best"; "best at batch 16, the largest tried".
+std::string knee_text(const documents::EstimateSweep& sweep, const Knee& knee);
 
+// Items or tokens of a run; of speculated tokens those that stay. 1 where there is no batch.
+double items_kept(const documents::EstimateDocument& estimate);
 // "3,810 items/s", "1.23 M tokens/s".
 std::string rate_text(double value, std::string_view unit);
 // What a rate counts: "tokens/s", "items/s", "runs/s".

@@ -108,6 +108,9 @@ const EstimateNode* heaviest_node(std::span<const EstimateNode* const> nodes);
 std::string precision_text(const EstimateDocument& estimate, TrafficModel traffic,
                            const std::optional<Precision>& asked);
 
+// Least times that can be compared: with launches, if those of all devices are known.
+bool all_launched(const std::vector<EstimateVariant>& variants);
+
 // Whether an engine's prediction has a time for each node.
 bool has_predicted_rows(const EstimateDocument& estimate);
 
