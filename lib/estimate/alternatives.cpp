@@ -174,9 +174,7 @@ std::optional<EstimateAdvice> larger_batch(const Model& model, const EstimateReq
   const auto gain = [&](std::size_t i) {
     return seconds / static_cast<double>(batch) / (launched_seconds(times[i]) / static_cast<double>(sizes[i]));
   };
-  const bool is_fixed = std::ranges::any_of(open.analysis().diagnostics, [](const Diagnostic& each) {
-    return each.message.find("fixed at export") != std::string::npos;
-  });
+  const bool is_fixed = std::ranges::count(open.analysis().diagnostics, Cause::FixedBatch, &Diagnostic::cause) > 0;
   for (std::size_t i = 0; i < times.size(); ++i)
     if (times[i].seconds > 0 && gain(i) >= kEnough * gain(times.size() - 1))
       return EstimateAdvice{.kind = AdviceKind::Batch,

@@ -138,20 +138,20 @@ std::string add_energy(const DeviceSpec& device, EstimateDocument& estimate);
 // Names of the batch dim in model files; the first one found is used.
 inline constexpr const char* kBatchNames[] = {"batch", "batch_size", "N", "n"};
 
-// Free dims without which the size of a run is not known, as the file names them: all but those of `swept`, the batch,
+// Free dims without which the size of a run is not known, as formulas name them: all but those of `swept`, the batch,
 // which is 1 unless it is set, and those that an operator equates with others.
 std::vector<std::string> unset_dims(const Model& model, const Analysis& analysis,
                                     const std::vector<std::string>& swept);
 
 // The first size that, with free dims at 1, is negative or divides by 0; worded as the public function words it.
 std::string impossible_size(const Analysis& analysis, const std::vector<std::string>& swept_symbols);
-// Why formulas do not hold with free dims at 1, other than those of `swept_symbols`, and the dims to set; empty if they
-// do. `phase`: the sizes that the request's phase sets in `analysis`.
 struct Broken {
-  std::string why = {}, remedy = {};
+  std::string why = {}, remedy = {};  // both empty: nothing is
 };
+// Why formulas do not hold with free dims at 1, other than those of `swept_symbols`, and the dims to set. `phase`: the
+// sizes that the request's phase sets in `analysis`.
 Broken broken_at_one(const Model& model, const EstimateRequest& request, const std::optional<PhaseSizes>& phase,
-                          const Analysis& analysis, const std::vector<std::string>& swept_symbols);
+                     const Analysis& analysis, const std::vector<std::string>& swept_symbols);
 // Clears all counts that formulas give, for an estimate at sizes at which they do not hold.
 void forget_counts(EstimateDocument& estimate);
 

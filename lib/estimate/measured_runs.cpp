@@ -87,8 +87,7 @@ std::string add_run(const Measured& measured, const MeasuredRun& run, const Bind
                                                                      : estimate.roofline->totals.seconds) /
                        part.seconds;
   // Advice lowers the bound, which a run far above it does not feel.
-  constexpr double kFar = 2;
-  if (part.bound_share && *part.bound_share * kFar < 1)
+  if (part.bound_share && *part.bound_share * kFarAboveBound <= 1)
     std::erase_if(estimate.advice, [](const EstimateAdvice& each) { return each.kind != AdviceKind::Fit; });
   return "";
 }

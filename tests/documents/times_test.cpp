@@ -157,7 +157,7 @@ TEST_CASE("a model that counts otherwise at a batch of 1 than its formulas is co
   CHECK(open.roofline->totals.seconds == at_one.roofline->totals.seconds);
   CHECK(open.bindings == at_one.bindings);
   CHECK(open.diagnostics.at(0).message.find("these numbers are of 1") != std::string::npos);
-  // Formulas are of other sizes, and so is an open height.
+  // Who asks for formulas gets no counts at 1, and a model with an open height has none.
   CHECK_FALSE(make_estimate(model, {.formulas = true}).totals.counts.bytes);
   const Model image = test::graph("x:f32[n,4,1,h] -> s = Squeeze(x); y = Relu(s)");
   CHECK_FALSE(make_estimate(image, {}).totals.counts.bytes);

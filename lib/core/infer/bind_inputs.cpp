@@ -366,7 +366,8 @@ class Binder {
       (*type.shape)[axis] = symbol;
       bound_.diagnostics.push_back({Severity::Info, "",
                                     cat("input ", names_[i], ": batch ", *from, " fixed at export",
-                                        axis > 0 ? cat(" at axis ", axis) : "", " read as ", name)});
+                                        axis > 0 ? cat(" at axis ", axis) : "", " read as ", name),
+                                    Cause::FixedBatch});
     }
   }
 

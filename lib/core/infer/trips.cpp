@@ -10,7 +10,8 @@
 namespace pagoda::inline core {
 
 bool depends_on(const Dim& dim, const Dim& symbol) {
-  return any_symbol(dim, [&](const std::string& name) { return name == symbol.to_string(); });
+  return !dim.is_constant() &&
+         any_symbol(dim, [wanted = symbol.to_string()](const std::string& name) { return name == wanted; });
 }
 
 namespace {

@@ -63,7 +63,7 @@ report::Bounds bounds_of(const Series& series, const EstimateDocument* estimate)
   return bounds;
 }
 
-// The verdict on two series: that on their estimates if both are of this device, else that on their times.
+// The verdict on two series. It compares their estimates if both are of this device, and their times if not.
 report::TimeChange contrast_of(const Chart& chart, const Series& before, const Series& after,
                                std::vector<std::string>& remarks) {
   const auto document = [&](const Series& series) {

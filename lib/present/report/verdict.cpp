@@ -152,9 +152,8 @@ void add_advice(Verdict& verdict, const EstimateDocument& estimate, const Bounds
 
 // Time above a bound that is far below says nothing about traffic and arithmetic: advice on them would mislead.
 void say_gap(Verdict& verdict, double seconds, double bound, const char* of, bool is_explained = false) {
-  constexpr double kFar = 2;
   std::erase_if(verdict.actions, [](const Action& action) { return action.is_gap; });  // of the prediction
-  if (bound <= 0 || seconds < kFar * bound) return;
+  if (bound <= 0 || seconds < estimate::kFarAboveBound * bound) return;
   std::erase_if(verdict.actions, [](const Action& action) { return action.lowers_bound; });
   if (is_explained) return;
   verdict.actions.push_back({.text = cat("Look at kernels and launches first: ", base::si_seconds(seconds - bound),

@@ -104,7 +104,7 @@ std::optional<Knee> knee_of(const documents::EstimateSweep& sweep);
 // "from batch 8 on 97 % of the best"; "best at batch 16, the largest tried".
 std::string knee_text(const documents::EstimateSweep& sweep, const Knee& knee);
 
-// Items or tokens of a run; of speculated tokens those that stay. 1 where there is no batch.
+// Items or tokens of a run, without rejected speculated tokens. A run without a batch is one item.
 double items_kept(const documents::EstimateDocument& estimate);
 // "3,810 items/s", "1.23 M tokens/s".
 std::string rate_text(double value, std::string_view unit);
