@@ -66,7 +66,7 @@ TEST_CASE("with a device the answer says whether the model fits, how fast it can
   const Outcome result = workshop().run("net.onnx --batch 64 --device h200");
   CHECK(result.code == 0);
   CHECK(lines(result.out) <= 20);
-  for (const char* text : {"\nfits      yes", "largest batch", "\ntime ", "items/s", "\nfaster ",
+  for (const char* text : {"\nfits      yes", "largest batch", "\ntime ", "items/s", "\nadvice ",
                            "Capture a CUDA graph", "--batch ", "\nheaviest "})
     CHECK_MESSAGE(result.out.find(text) != std::string::npos, text, "\n", result.out);
 }

@@ -446,6 +446,7 @@ void document(A& a, Doc& x, const Rows& rows) {
   a("count", x.count);
   a.maybe("precision", x.precision);
   a.maybe("exceeded_table", x.exceeded_table);
+  a.maybe("cannot_run", x.cannot_run);
   a.object("totals", Layout::Block, [&](A& inner) { totals(inner, x.totals); });
   rows();
   part(a, "symbolic", Layout::Block, x.symbolic, [](A& inner, auto& symbolic) {

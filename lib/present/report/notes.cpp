@@ -118,7 +118,8 @@ std::string diagnostics_report(const std::vector<Diagnostic>& diagnostics, Sever
   std::string text;
   std::size_t shown = 0, hidden = 0, following = 0;
   for (const Diagnostic& diagnostic : diagnostics) {
-    if (diagnostic.severity < least && diagnostic.cause != Cause::OpenBranch) continue;
+    const bool decides = diagnostic.cause == Cause::OpenBranch || diagnostic.cause == Cause::OpenSizes;
+    if (diagnostic.severity < least && !decides) continue;
     if (shown > 0 && diagnostic.cause == Cause::UnknownInput) {
       ++following;
       continue;

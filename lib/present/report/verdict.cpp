@@ -28,13 +28,14 @@ using documents::EstimateVariant;
 using Named = std::pair<std::string_view, std::string_view>;
 
 // clang-format off
-constexpr std::array<Named, 18> kSentences = {{
+constexpr std::array<Named, 19> kSentences = {{
     {"bound",     "{time} {what} ({others})"},
     {"least",     "≥ {time} {what} ({others})"},
     {"part",      "≥ {time} {what} for what is modelled ({others})"},
     {"floor",     "floor {time}"},
     {"other",     "{time} {what}"},
     {"launched",  "launch-bound: ≥ {launched}; {time} as a {graph}"},
+    {"once",      "launch-bound: ≥ {launched}"},
     {"limit",     "{limit}-bound for {share} % of the time"},
     {"fits",      "fits: {part}"},
     {"misfit",    "does not fit: {part}"},
@@ -141,9 +142,8 @@ Action advised(const EstimateAdvice& advice, const EstimateDocument& estimate, c
 // follows from the bounds.
 void add_advice(Verdict& verdict, const EstimateDocument& estimate, const Bounds& bounds) {
   std::vector<EstimateAdvice> advice = estimate.advice;
-  if (bounds.is_launch_bound() && std::ranges::find(advice, AdviceKind::Launch, &EstimateAdvice::kind) == advice.end())
-    advice.push_back(
-        {.kind = AdviceKind::Launch, .seconds = bounds.seconds, .gain = *bounds.launched / bounds.seconds});
+  if (bounds.gains_from_graph() && std::ranges::find(advice, AdviceKind::Launch, &EstimateAdvice::kind) == advice.end())
+    advice.push_back({.kind = AdviceKind::Launch, .seconds = bounds.graph, .gain = *bounds.launched / bounds.graph});
   std::ranges::stable_sort(advice, std::greater(), &EstimateAdvice::gain);
   std::ranges::stable_sort(advice, {},
                            [](const EstimateAdvice& each) { return std::min(each.kind, AdviceKind::Traffic); });
@@ -233,10 +233,9 @@ void say_sweep(Verdict& verdict, const EstimateDocument& estimate) {
 // The fastest of several devices, precisions or traffic models, and the next.
 void say_variants(Verdict& verdict, const EstimateDocument& estimate) {
   const std::vector<EstimateVariant>& all = estimate.variants;
-  const bool is_launched = documents::all_launched(all);
   const auto seconds = [&](const EstimateVariant& each) {
     if (each.predicted && each.predicted->seconds) return each.predicted->seconds;
-    return is_launched ? each.least_seconds() : each.seconds;
+    return documents::compared_seconds(all, each);
   };
   const auto differs = [&](auto key) {
     return std::ranges::any_of(
@@ -292,6 +291,7 @@ Bounds bounds_of(const EstimateDocument& estimate) {
   Bounds bounds{.seconds = totals.seconds,
                 .traffic = roofline.traffic,
                 .launched = totals.eager_seconds,
+                .graph = totals.graph_seconds(),
                 .memory_share = memory_share_of(estimate),
                 .is_least = totals.at_least,
                 .is_part = estimate.totals.partial || totals.unknown_rows > 0,
@@ -326,7 +326,7 @@ std::string time_text(const Rung& rung) {
 
 std::string Action::sentence() const {
   if (!gain) return text + ".";
-  return cat(text, " (", base::rounded(*gain), "×", of_what.empty() ? "" : " the ", of_what, ").");
+  return cat(text, " (", base::rounded(*gain), "×", of_what.empty() ? " lower bound" : " the ", of_what, ").");
 }
 
 std::vector<Verdict::Part> Verdict::parts() const {
@@ -354,6 +354,8 @@ std::string Verdict::headline(std::string_view separator) const {
 
 bool Bounds::is_launch_bound() const { return launched && seconds > 0 && *launched > kWorthALine * seconds; }
 
+bool Bounds::gains_from_graph() const { return is_launch_bound() && *launched > kWorthALine * graph; }
+
 void say_bounds(Verdict& verdict, const Bounds& bounds) {
   const std::string time = base::si_seconds(bounds.seconds), what(to_string(bounds.traffic));
   const std::pair<TrafficModel, std::optional<double>> others[] = {{TrafficModel::Fused, bounds.fused},
@@ -375,9 +377,10 @@ void say_bounds(Verdict& verdict, const Bounds& bounds) {
       said(sentence("limit"), {{"limit", is_memory ? "memory" : "compute"},
                                {"share", part_of_time(is_memory ? bounds.memory_share : 1 - bounds.memory_share)}});
   if (bounds.is_launch_bound()) {
-    verdict.time = said(sentence("launched"), {{"launched", base::si_seconds(*bounds.launched)},
-                                               {"time", (bounds.is_least ? "≥ " : "") + time},
-                                               {"graph", graph_name(bounds.device)}});
+    verdict.time = said(sentence(bounds.gains_from_graph() ? "launched" : "once"),
+                        {{"launched", base::si_seconds(*bounds.launched)},
+                         {"time", (bounds.is_least ? "≥ " : "") + base::si_seconds(bounds.graph)},
+                         {"graph", graph_name(bounds.device)}});
     verdict.limit.clear();
   }
   // From the slowest engine to what none can beat.
@@ -446,7 +449,7 @@ std::string rate_text(double value, std::string_view unit) {
 }
 
 std::string table_text(const EstimateDocument& estimate) {
-  return said(sentence("table"), {{"table", base::printable(estimate.exceeded_table)}});
+  return said(sentence("table"), {{"table", base::printable(estimate.cannot_run)}});
 }
 
 const char* rate_unit(const EstimateDocument& estimate) {
@@ -455,12 +458,12 @@ const char* rate_unit(const EstimateDocument& estimate) {
 }
 
 std::string precision_text(const EstimateRoofline& roofline) {
-  if (roofline.precision) return std::string(to_string(*roofline.precision));
   std::map<Precision, double> work;
   for (const RowBound& row : roofline.rows)
     if (row.precision) work[*row.precision] += row.flops;
   const auto most = std::ranges::max_element(work, {}, &std::pair<const Precision, double>::second);
-  return most == work.end() ? "" : std::string(to_string(most->first));
+  const std::string_view of_most = most == work.end() ? "" : to_string(most->first);
+  return roofline.precision ? documents::precision_text(*roofline.precision, of_most) : std::string(of_most);
 }
 
 std::optional<Verdict> verdict_of(const EstimateDocument& estimate) {
@@ -478,7 +481,7 @@ std::optional<Verdict> verdict_of(const EstimateDocument& estimate) {
     verdict.time = said(sentence("unset"), {{"dims", base::joined(estimate.unset, ", ", base::printable)}});
     return verdict;
   }
-  if (!estimate.exceeded_table.empty()) {  // on no device, however long it takes
+  if (!estimate.cannot_run.empty()) {  // on no device, however long it takes
     verdict.subject = "sizes";
     verdict.is_blocked = true;
     verdict.time = table_text(estimate);
@@ -510,9 +513,9 @@ std::optional<Verdict> verdict_of(const EstimateDocument& estimate) {
     if (estimate.phase && roofline->items) {
       const auto rate = [&](double seconds) { return rate_text(items_kept(estimate) / seconds, rate_unit(estimate)); };
       const bool is_launched = bounds.is_launch_bound();
-      verdict.rate = said(sentence(is_launched ? "rates" : "rate"),
+      verdict.rate = said(sentence(bounds.gains_from_graph() ? "rates" : "rate"),
                           {{"rate", rate(is_launched ? *bounds.launched : bounds.seconds)},
-                           {"graph_rate", rate(bounds.seconds)},
+                           {"graph_rate", rate(bounds.graph)},
                            {"graph", graph_name(bounds.device)}});
     }
     add_advice(verdict, estimate, bounds);

@@ -65,6 +65,7 @@ struct Bounds {
   double seconds = 0;  // under `traffic`
   TrafficModel traffic = TrafficModel::Unfused;
   std::optional<double> floor = {}, fused = {}, unfused = {}, launched = {};
+  double graph = 0;         // captured as one graph, which is launched once; where launches are the limit
   double memory_share = 0;  // of the time, in kernels whose traffic takes longer than their arithmetic
   bool is_least = false;    // of a part of the work: a size that the data decide is taken as 1
   bool is_part = false;     // some rows are not known
@@ -72,6 +73,7 @@ struct Bounds {
 
   // Launches take longer than the work: engines that launch each kernel wait for the host.
   bool is_launch_bound() const;
+  bool gains_from_graph() const;  // a graph of several kernels
 };
 // Of a run, or of a training step. The estimate must have a roofline.
 Bounds bounds_of(const documents::EstimateDocument& estimate);

@@ -500,6 +500,9 @@ struct EstimateDocument {
   // The table of positions that has fewer rows than the sizes take, with both numbers: the model cannot run so. Empty:
   // none has.
   std::string exceeded_table;
+  // Why no engine can run the model at the sizes that were asked for: the table, or a node and its reason. Empty: nothing
+  // speaks against it. Times are not known then.
+  std::string cannot_run;
   std::map<std::string, std::string> renamed;  // names that are not identifiers → their symbols in formulas
   Convention count = Convention::Flops;
   std::optional<Precision> precision;  // requested in place of the model's own, for all floats
@@ -532,6 +535,8 @@ struct EstimateDocument {
   const RowBound* bound_of_group(std::size_t group) const;
   // Whether all requested numbers are present, and the model can run so.
   bool is_complete() const;
+  // Whether the sizes are given and the model can run so: what depends on time is known where there is a device.
+  bool can_run() const { return unset.empty() && cannot_run.empty(); }
 };
 
 // Up to `top` nodes, most time on the device first; without a device, most FLOPs first.
