@@ -68,7 +68,10 @@ void bind_data_dims(BoundInputs& bound, const std::vector<Symbol>& symbols) {
                 (known.empty() ? "all its sizes are fixed" : "its free dims are: " + known));
   }
   for (const auto& [name, size] : bound.options.assumed) {
-    if (const auto symbol = symbol_of(name); symbol != symbols.end())
+    auto symbol = symbol_of(name);
+    if (symbol == symbols.end() && std::ranges::count(symbols, name, &Symbol::node) == 1)  // of a loop, as it is shown
+      symbol = std::ranges::find(symbols, name, &Symbol::node);
+    if (symbol != symbols.end())
       bind_symbol(bound, *symbol, size, "assume");
     else
       throw Error(base::field("assume", name) + ": " +

@@ -129,9 +129,11 @@ void limit_context(EstimateFit& fit, const OpenContext& open, const GroupRun* gr
   }
 }
 
-std::optional<std::int64_t> batch_of(const EstimateRequest& request, const Bindings& bindings) {
+std::optional<std::int64_t> batch_of(const Model& model, const EstimateRequest& request, const Bindings& bindings) {
   if (request.sizes.batch > 0) return request.sizes.batch;
-  for (const char* name : kBatchNames)
+  std::vector<std::string> names = batch_dims(model);
+  names.emplace_back("batch");  // of a size that the file fixes
+  for (const std::string& name : names)
     if (const auto found = bindings.find(name); found != bindings.end()) return found->second;
   return std::nullopt;
 }
@@ -140,7 +142,7 @@ std::optional<std::int64_t> batch_of(const EstimateRequest& request, const Bindi
 // from those of the open analysis.
 std::optional<std::int64_t> batch_of_run(const Model& model, const EstimateRequest& request, const OpenBatch& open,
                                          const Analysis& analysis) {
-  if (const auto given = batch_of(request, analysis.bindings)) return given;
+  if (const auto given = batch_of(model, request, analysis.bindings)) return given;
   for (const ValueId input : model.main().inputs) {
     const auto &fixed = analysis.types[static_cast<std::size_t>(input)].shape,
                &free = open.analysis().types[static_cast<std::size_t>(input)].shape;
@@ -156,6 +158,7 @@ std::optional<std::int64_t> batch_of_run(const Model& model, const EstimateReque
 std::optional<EstimateAdvice> larger_batch(const Model& model, const EstimateRequest& request, const OpenBatch& open,
                                            double seconds, std::int64_t batch, const EstimateFit& fit) {
   if (request.traffic == TrafficModel::Resident) return std::nullopt;  // valid at a single size only
+  if (batch < 1) return std::nullopt;                                  // of an empty input
   std::vector<std::int64_t> sizes;
   std::vector<Bindings> points;
   for (std::int64_t size = batch * 2; size <= kLargestBatch && (!fit.largest_batch || size <= *fit.largest_batch);
@@ -173,10 +176,14 @@ std::optional<EstimateAdvice> larger_batch(const Model& model, const EstimateReq
   const auto gain = [&](std::size_t i) {
     return seconds / static_cast<double>(batch) / (launched_seconds(times[i]) / static_cast<double>(sizes[i]));
   };
+  const bool is_fixed = std::ranges::count(open.analysis().diagnostics, Cause::FixedBatch, &Diagnostic::cause) > 0;
   for (std::size_t i = 0; i < times.size(); ++i)
     if (times[i].seconds > 0 && gain(i) >= kEnough * gain(times.size() - 1))
-      return EstimateAdvice{
-          .kind = AdviceKind::Batch, .batch = sizes[i], .seconds = launched_seconds(times[i]), .gain = gain(i)};
+      return EstimateAdvice{.kind = AdviceKind::Batch,
+                            .batch = sizes[i],
+                            .needs_export = is_fixed,
+                            .seconds = launched_seconds(times[i]),
+                            .gain = gain(i)};
   return std::nullopt;
 }
 
@@ -194,8 +201,9 @@ EstimateFit fit_of(const Model& model, const Model& file_model, const EstimateRe
                   .optimizer_bytes = request.training ? Count(need.optimizer) : Count(),
                   .total_bytes = Count(need.total()).at_least(need.at_least),
                   .at_least = need.at_least,
+                  .most_bytes = need.most ? Count(*need.most) : Count(),
                   .fits = need.fits(request.device->memory_bytes())};
-  if (!findings.estimate.exceeded_table.empty()) fit.fits = false;
+  if (!findings.estimate.cannot_run.empty()) fit.fits = false;
   if (!fit.device_bytes) return fit;
   if (open)
     fit.largest_batch =
@@ -282,7 +290,7 @@ std::vector<EstimateAdvice> faster(const Model& model, const EstimateRequest& re
     each.gain = now / seconds;
     if (seconds > 0) advice.push_back(each);
   };
-  add({.kind = AdviceKind::Launch}, bound->totals.seconds);
+  add({.kind = AdviceKind::Launch}, bound->totals.graph_seconds());
   // An engine that does not fuse cannot be told to.
   if (traffic_model_of(request) == TrafficModel::Unfused && !predicts(request) && !is_published(request.count))
     add({.kind = AdviceKind::Traffic, .traffic = TrafficModel::Fused}, launched_seconds(*findings.fused));
@@ -387,9 +395,9 @@ RooflineTotals times_of(const Model& model, const EstimateRequest& request, cons
   return (moved ? roofline(analysis, *moved, *request.device) : roofline(analysis, *request.device)).totals;
 }
 
-Count items_of(const EstimateRequest& request, const Sized& sized) {
+Count items_of(const Model& model, const EstimateRequest& request, const Sized& sized) {
   if (sized.phase) return count(sized.phase->tokens);
-  const auto batch = batch_of(request, sized.analysis.bindings);
+  const auto batch = batch_of(model, request, sized.analysis.bindings);
   return batch ? Count(*batch) : Count();
 }
 
@@ -397,8 +405,8 @@ void add_fit_and_advice(const Model& model, const Model& file_model, const Estim
                         Findings& findings) {
   const std::optional<OpenBatch> open = open_batch(model, request, findings.analysis);
   findings.estimate.fit = fit_of(model, file_model, request, open, findings);
-  // No change here gives a table more rows.
-  if (!request.advice || !findings.estimate.exceeded_table.empty()) return;
+  // No change here lets it run.
+  if (!request.advice || !findings.estimate.cannot_run.empty()) return;
   std::vector<EstimateAdvice>& advice = findings.estimate.advice;
   if (findings.estimate.fit->fits == false)
     advice = fitting(model, request, open, findings);
@@ -436,7 +444,7 @@ class VariantsOf {
     if (training_) step_ = step_analysis(start_.analysis, *training_);
     need_ = memory_need(*model_, start_.analysis, training_ ? &*training_ : nullptr);
     if (request.phase) open_ = open_batch(*model_, current_, start_.analysis);
-    items_ = real(items_of(request, start_)).value_or(1);  // without a batch, a run is one item
+    items_ = real(items_of(*model_, request, start_)).value_or(1);  // without a batch, a run is one item
   }
 
   EstimateVariant row(TrafficModel moved, const DeviceSpec& device, const std::optional<ParallelOptions>& group) {
@@ -487,8 +495,11 @@ class VariantsOf {
       row.cache_bytes = held.cache;
     }
     row.fits = held.fits(row.device_bytes);
-    if (!exceeded_table(position_tables(*model_, start_.analysis)).empty()) row.fits = false;
     row.is_part = time.at_least;
+    if (!cannot_run_text(*model_, start_.analysis).empty()) {
+      row.fits = false;
+      return;
+    }
     if (current_.phase && row.device_bytes) {
       const Open& open = open_sizes();
       if (open_)

@@ -57,8 +57,8 @@ EstimateTraining training_part(const Training& training, const EstimateRequest& 
 EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols,
                          const std::vector<std::optional<EstimatePrediction>>& predictions);
 
-// The peak of activations; as a number also where its formula is too complex. Warns of tensors that it leaves out, where
-// it is a lower bound.
+// The peak of activations; as a number also where its formula is too complex. Warns of tensors that it leaves out,
+// where it is a lower bound.
 Count activation_peak(const Model& model, Analysis& analysis);
 
 // The analysis at the requested sizes, and the sizes of the request's phase.
@@ -71,7 +71,7 @@ Sized sized(const Model& model, const EstimateRequest& request);
 Sized sized_as_run(const Model& model, EstimateRequest& request);
 
 // The items of a run: new tokens in a phase, else the batch size, if it is set.
-Count items_of(const EstimateRequest& request, const Sized& sized);
+Count items_of(const Model& model, const EstimateRequest& request, const Sized& sized);
 // The traffic that holds (traffic_model_of); empty: unfused.
 std::optional<Traffic> traffic_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
 // Size of the last-level cache, shared by the whole device. Throws Error if it is not known.
@@ -138,20 +138,27 @@ std::string add_energy(const DeviceSpec& device, EstimateDocument& estimate);
 // Names of the batch dim in model files; the first one found is used.
 inline constexpr const char* kBatchNames[] = {"batch", "batch_size", "N", "n"};
 
-// Free dims without which the size of a run is not known, as the file names them: all but those of `swept`, the batch,
+// Free dims without which the size of a run is not known, as formulas name them: all but those of `swept`, the batch,
 // which is 1 unless it is set, and those that an operator equates with others.
 std::vector<std::string> unset_dims(const Model& model, const Analysis& analysis,
                                     const std::vector<std::string>& swept);
 
+// Why no engine can run the model at the sizes that were asked for; empty: nothing speaks against it.
+std::string cannot_run_text(const Model& model, const Analysis& analysis);
+
 // The first size that, with free dims at 1, is negative or divides by 0; worded as the public function words it.
 std::string impossible_size(const Analysis& analysis, const std::vector<std::string>& swept_symbols);
-// Why formulas do not hold with free dims at 1, other than those of `swept_symbols`, and the dims to set; empty if they
-// do. `phase`: the sizes that the request's phase sets in `analysis`.
 struct Broken {
-  std::string why = {}, remedy = {};
+  std::string why = {}, remedy = {};  // both empty: nothing is
 };
+// Why formulas do not hold with free dims at 1, other than those of `swept_symbols`, and the dims to set. `phase`: the
+// sizes that the request's phase sets in `analysis`.
 Broken broken_at_one(const Model& model, const EstimateRequest& request, const std::optional<PhaseSizes>& phase,
-                          const Analysis& analysis, const std::vector<std::string>& swept_symbols);
+                     const Analysis& analysis, const std::vector<std::string>& swept_symbols,
+                     const std::vector<std::string>& unset);
+// The inputs with sizes that are not given, and sizes at which the model runs.
+std::string open_inputs_text(const Model& model, const EstimateRequest& request, const Analysis& analysis,
+                             const std::vector<std::string>& unset);
 // Clears all counts that formulas give, for an estimate at sizes at which they do not hold.
 void forget_counts(EstimateDocument& estimate);
 

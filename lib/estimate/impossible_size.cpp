@@ -6,6 +6,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/custom_operator.h"
+#include "pagoda/core/decoder.h"
 
 namespace pagoda::estimate {
 namespace {
@@ -60,14 +61,25 @@ std::vector<std::string> unset_dims(const Model& model, const Analysis& analysis
   std::vector<std::string> batch;
   try {
     batch = axis_symbols(model, analysis, "batch");
-  } catch (const Error&) {  // no input shows which dim it is
-    batch.assign(std::begin(kBatchNames), std::end(kBatchNames));
+  } catch (const Error&) {  // there is none
   }
   std::vector<std::string> names;
   for (const std::string& symbol : analysis.free_dims)
     if (!holds(batch, symbol) && !holds(swept, symbol) && !analysis.equalities.contains(symbol))
       names.push_back(symbol);
   return names;
+}
+
+// A contradiction in a file's own sizes may be one that its engine overlooks, or a rule that is wrong.
+std::string cannot_run_text(const Model& model, const Analysis& analysis) {
+  std::string why = exceeded_table(position_tables(model, analysis));
+  const auto broken = std::ranges::find(analysis.diagnostics, Cause::Contradiction, &Diagnostic::cause);
+  if (!why.empty() || broken == analysis.diagnostics.end() || analysis.bindings.empty()) return why;
+  const auto row = std::ranges::find_if(analysis.nodes, [&](const NodeReport& each) {
+    const Graph& graph = model.graph(each.graph);
+    return !each.problem.empty() && display_name(graph, graph.node(each.node)) == broken->node;
+  });
+  return cat(broken->node, ": ", row == analysis.nodes.end() ? Name(broken->message) : row->problem);
 }
 
 std::string impossible_size(const Analysis& analysis, const std::vector<std::string>& swept) {
@@ -98,7 +110,8 @@ std::string difference_at_one(const Model& model, const Analysis& formulas, cons
 
 // Conditions of the formulas come first, then an analysis at 1: some rules refuse numbers only.
 Broken broken_at_one(const Model& model, const EstimateRequest& request, const std::optional<PhaseSizes>& phase,
-                     const Analysis& analysis, const std::vector<std::string>& swept) {
+                     const Analysis& analysis, const std::vector<std::string>& swept,
+                     const std::vector<std::string>& unset) {
   AnalyzeOptions at_one = request.sizes;
   at_one.precision = request.precision;
   Bindings ones;
@@ -106,6 +119,7 @@ Broken broken_at_one(const Model& model, const EstimateRequest& request, const s
   for (const std::string& name : analysis.free_dims) {
     if (holds(swept, name)) continue;
     ones.emplace(name, 1);
+    if (!unset.empty() && !holds(unset, name)) continue;  // a batch of 1 is one
     names += (names.empty() ? "" : ", ") + name;
     remedy += " " + base::field("dims", name + "=V");
   }
@@ -122,6 +136,56 @@ Broken broken_at_one(const Model& model, const EstimateRequest& request, const s
   }
   if (broken.empty()) return {};
   return {.why = cat("with ", names, " taken as 1, ", broken), .remedy = cat("set", remedy)};
+}
+
+namespace {
+
+// Sizes of `unset` at which nothing speaks against a run; empty: none that was tried.
+Bindings sizes_that_run(const Model& model, const EstimateRequest& request, const Analysis& analysis,
+                        const std::vector<std::string>& unset) {
+  static constexpr std::int64_t kOfImages[] = {224, 320, 640, 32}, kOfSequences[] = {128, 512, 16, 1024};
+  const bool is_image = std::ranges::any_of(analysis.inputs, [&](const InputInfo& input) {
+    return input.type.shape && input.type.shape->size() >= 4 &&
+           std::ranges::any_of(*input.type.shape, [&](const Dim& dim) { return holds(unset, dim.to_string()); });
+  });
+  for (const std::int64_t size : is_image ? kOfImages : kOfSequences) {
+    Bindings sizes, all;
+    for (const std::string& dim : analysis.free_dims) all.emplace(dim, holds(unset, dim) ? size : 1);
+    for (const std::string& dim : unset) sizes.emplace(dim, size);
+    AnalyzeOptions options = request.sizes;
+    options.precision = request.precision;
+    options.dims.insert(all.begin(), all.end());
+    try {
+      const Analysis run = analyze(model, options, request.custom_operators);
+      if (cannot_run_text(model, run).empty() && impossible_size(run, {}).empty() &&
+          run.totals.unmodelled_nodes <= analysis.totals.unmodelled_nodes)
+        return sizes;
+    } catch (const Error&) {  // not at this size
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string open_inputs_text(const Model& model, const EstimateRequest& request, const Analysis& analysis,
+                             const std::vector<std::string>& unset) {
+  std::vector<std::string> inputs;
+  for (const InputInfo& input : analysis.inputs)
+    if (input.type.shape && std::ranges::any_of(*input.type.shape, [&](const Dim& dim) {
+          return std::ranges::any_of(dim.symbols(), [&](const std::string& name) { return holds(unset, name); });
+        }))
+      inputs.push_back(cat(input.name, " is ", to_string(input.type)));
+  constexpr std::size_t kShown = 3;
+  if (inputs.size() > kShown) {
+    const std::size_t more = inputs.size() - kShown;
+    inputs.resize(kShown);
+    inputs.push_back(cat(more, " more"));
+  }
+  std::string text = cat("open sizes: ", base::joined(inputs)), sizes;
+  for (const auto& [dim, size] : sizes_that_run(model, request, analysis, unset))
+    sizes += " " + base::field("dims", cat(dim, "=", size));
+  return sizes.empty() ? text : cat(text, "; set them, for example", sizes);
 }
 
 void forget_counts(EstimateDocument& estimate) {

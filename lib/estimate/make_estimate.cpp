@@ -258,10 +258,13 @@ std::vector<std::optional<EstimatePrediction>> run_points(const Model& model, co
 }
 
 // A limit on the time of a run whose size is not known.
-BudgetResult without_time(const Budget& limit, const std::vector<std::string>& unset) {
-  if (unset.empty()) throw Error("a limit on seconds needs `device`");
-  return {
-      .budget = limit, .value = {}, .causes = {cat("it depends on ", base::joined(unset), "; set them with `dims`")}};
+BudgetResult without_time(const Budget& limit, const EstimateDocument& estimate) {
+  if (!estimate.roofline) throw Error("a limit on seconds needs `device`");
+  return {.budget = limit,
+          .value = {},
+          .causes = {estimate.unset.empty()
+                         ? cat("the model cannot run: ", estimate.cannot_run)
+                         : cat("it depends on ", base::joined(estimate.unset), "; set them with `dims`")}};
 }
 
 // A bound on the time proves only that a limit is exceeded; a measured or a predicted time decides.
@@ -387,14 +390,15 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
   const std::optional<Model> taken = is_published(request.count) ? std::nullopt : with_branches_taken(file_model);
   const Model& model = taken ? *taken : file_model;
   Sized start = sized_as_run(model, request);
-  const Count items = items_of(request, start);
+  const Count items = items_of(model, request, start);
   const std::vector<SweepAxis> axes = axes_of(request, start.phase);
   std::vector<std::string> swept;
   for (const SweepAxis& axis : axes)
     for (std::string& symbol : axis_symbols(model, start.analysis, axis.dim)) swept.push_back(std::move(symbol));
   std::vector<std::string> unset = unset_dims(model, start.analysis, swept);
   // Times, fits and all that follows from them need a device, and the size of the run.
-  const bool is_timed = request.device && unset.empty();
+  std::string cannot_run = axes.empty() ? cannot_run_text(model, start.analysis) : "";
+  const bool is_timed = request.device && unset.empty() && cannot_run.empty();
   Findings findings{.analysis = {}};
   if (request.parallel && is_timed) {
     GroupShare share = share_of_group(model, request, start);
@@ -412,13 +416,20 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
   warn_of_custom_operators(model, request, analysis);
 
   if (axes.empty()) estimate.exceeded_table = exceeded_table(position_tables(model, analysis));
+  if (request.device && !estimate.unset.empty() && axes.empty() && !request.phase)
+    analysis.diagnostics.push_back({.severity = Severity::Info,
+                                    .node = {},
+                                    .message = open_inputs_text(model, request, analysis, estimate.unset),
+                                    .cause = Cause::OpenSizes});
   if (!estimate.exceeded_table.empty()) warn(analysis, estimate.exceeded_table + ": no engine can run that");
+  estimate.cannot_run = std::move(cannot_run);
   // Times and memory plans need sizes; a sweep has its own.
   const std::string impossible = impossible_size(analysis, swept);
   if (axes.empty() && !impossible.empty() && (request.memory || (request.device && estimate.unset.empty())))
     throw Error(impossible);
   // One message is enough where a size itself is impossible.
-  const Broken broken = impossible.empty() ? broken_at_one(model, request, start.phase, analysis, swept) : Broken();
+  const Broken broken =
+      impossible.empty() ? broken_at_one(model, request, start.phase, analysis, swept, estimate.unset) : Broken();
   if (!broken.why.empty()) {
     const bool is_batch_alone = axes.empty() && estimate.unset.empty() && !request.formulas && !request.row_formulas;
     if (auto fixed = is_batch_alone ? at_one(file_model, asked, analysis) : std::nullopt) {
@@ -461,7 +472,8 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
   const Analysis step =
       request.training ? add_training(model, request, bound_options, Counter(analysis, swept), findings) : Analysis();
   const Analysis& rows = request.training ? step : analysis;
-  if (is_timed && axes.empty()) add_fit_and_advice(model, file_model, request, findings);
+  if (request.device && estimate.unset.empty() && axes.empty())
+    add_fit_and_advice(model, file_model, request, findings);
   if (estimate.unset.empty()) estimate.variants = variants_of(model, file_model, request, analysis);
   std::optional<Sweep> sweep;
   std::vector<std::optional<EstimatePrediction>> predictions;  // by point of the sweep
@@ -494,12 +506,19 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
   if (!request.budgets.empty()) estimate.budgets.emplace();
   for (const Budget& limit : request.budgets)
     estimate.budgets->push_back(is_timed || limit.kind != BudgetKind::Seconds ? check_budget(limit, rows, limits)
-                                                                              : without_time(limit, estimate.unset));
+                                                                              : without_time(limit, estimate));
   if (sweep) estimate.sweep = sweep_part(std::move(*sweep), std::move(swept), predictions);
   describe(model, request, findings);
-  if (!estimate.unset.empty()) estimate.advice.clear();
-  if (!(impossible.empty() && broken.why.empty()) && axes.empty() && !is_published(request.count))
+  if (!estimate.can_run()) estimate.advice.clear();
+  if (!(impossible.empty() && broken.why.empty()) && axes.empty() && !is_published(request.count)) {
     forget_counts(estimate);
+    if (estimate.budgets)
+      for (BudgetResult& each : *estimate.budgets)
+        if (each.budget.kind != BudgetKind::Params) {
+          each.value = std::nullopt;
+          each.verdict = Verdict::CannotTell;
+        }
+  }
   if (estimate.budgets)
     for (BudgetResult& each : *estimate.budgets) settle(estimate, each);
   if (request.spell != nullptr) spell_messages(request.spell, estimate);

@@ -81,11 +81,14 @@ std::string add_run(const Measured& measured, const MeasuredRun& run, const Bind
     part.shortest = measured.spread->min;
     part.longest = measured.spread->max;
   }
-  part.precision = products_of(measured);
+  part.precision = estimate.precision ? estimate.precision : products_of(measured);
   if (estimate.roofline && estimate.roofline->totals.seconds > 0)
     part.bound_share = (estimate.training && estimate.training->time ? estimate.training->time->seconds
                                                                      : estimate.roofline->totals.seconds) /
                        part.seconds;
+  // Advice lowers the bound, which a run far above it does not feel.
+  if (part.bound_share && *part.bound_share * kFarAboveBound <= 1)
+    std::erase_if(estimate.advice, [](const EstimateAdvice& each) { return each.kind != AdviceKind::Fit; });
   return "";
 }
 
@@ -240,7 +243,10 @@ std::string add_measured(const Measured& measured, EstimateDocument& estimate) {
   }
   if (!is_found) throw Error("`measured`: no run of the file matches this estimate: " + problem);
   std::string text;
-  if (is_impossible(estimate))
+  const auto ran_on = device_of_driver(measured.device);
+  if (ran_on && estimate.roofline && ran_on->id != estimate.roofline->device)
+    text = cat("`measured`: it ran on ", ran_on->id, ", and the bound is of ", estimate.roofline->device);
+  else if (is_impossible(estimate))
     text = cat(
         "`measured`: the run took ", base::si_seconds(estimate.measured->seconds), ", and whatever an engine fuses, ",
         estimate.roofline->device, " needs ", base::si_seconds(estimate.roofline->totals.floor_seconds),

@@ -21,8 +21,8 @@ LinkRate link_of(const EstimateRequest& request, const DeviceSpec& device, std::
 }
 
 // Number of tokens or items that can pass through the stages one after another.
-double most_parts(const EstimateRequest& request, const Sized& sized) {
-  return std::max(real(items_of(request, sized)).value_or(1), 1.0);
+double most_parts(const Model& model, const EstimateRequest& request, const Sized& sized) {
+  return std::max(real(items_of(model, request, sized)).value_or(1), 1.0);
 }
 
 }  // namespace
@@ -73,8 +73,8 @@ GroupRun run_on_group(const Model& model, const EstimateRequest& request, const 
   } else {
     group.held.push_back(memory_need(model, share));
   }
-  group.time =
-      parallel_time(share, group.bound, group.share.collectives, group.stages, group.link, most_parts(request, sized));
+  group.time = parallel_time(share, group.bound, group.share.collectives, group.stages, group.link,
+                             most_parts(model, request, sized));
   totals.floor_seconds =
       std::max(totals.floor_seconds, group.time.link_seconds / static_cast<double>(devices.pipeline));
   totals.seconds = group.time.seconds;

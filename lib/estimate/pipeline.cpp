@@ -53,7 +53,7 @@ Pipeline sum_up(std::vector<PipelinePart> parts) {
     add(result.weight_bytes, estimate.totals.weight_bytes);
     const auto& roofline = estimate.roofline;
     using Seconds = std::optional<double>;
-    const bool is_timed = roofline && estimate.unset.empty();
+    const bool is_timed = roofline && estimate.can_run();
     const auto of_runs = [&](const Seconds& seconds) {
       return is_timed && seconds ? Seconds(*seconds * runs) : Seconds();
     };

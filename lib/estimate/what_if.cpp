@@ -72,9 +72,7 @@ std::vector<WhatIf::Size> sizes_of(const Model& model, const EstimateRequest& re
       sizes.push_back({"past", "`past=`", {symbol}, request.phase->past.value_or(0), std::nullopt, false});
       continue;
     }
-    const bool is_batch = std::ranges::find(kBatchNames, symbol) != std::end(kBatchNames);
-    sizes.push_back(
-        {name, base::field("dims", name + "="), {symbol}, value_of(symbol), std::nullopt, is_batch && taken.empty()});
+    sizes.push_back({name, base::field("dims", name + "="), {symbol}, value_of(symbol), std::nullopt, false});
   }
   return sizes;
 }

@@ -36,11 +36,14 @@ TEST_CASE("a merged decoder in a phase is answered as a decoder of its own, on i
 TEST_CASE("a phase decides sizes that formulas leave open: where the last rows of a mask begin") {
   // The mask's length has names of its own, so the sign of its difference to the new tokens is not known before.
   const Model model = test::graph(
-      "ids:i64[B,S], mask:i64[B,past_n+n], past:f32[B,2,P,8], w:f32[100,16]=const, shape:i64=[0,0,2,8], one:i64[1]=[1] -> "
-      "e = Gather(w, ids); r = Reshape(e, shape); k = Transpose(r) {perm=[0,2,1,3]}; present = Concat(past, k) {axis=2}; "
-      "t = Shape(mask) {start=1}; s = Shape(ids) {start=1,end=2}; f = Sub(t, s); y = Slice(mask, f, t, one) => y, present");
-  const EstimateDocument estimate =
-      make_estimate(model, {.sizes = {.batch = 3}, .phase = PhaseOptions{.phase = Phase::Decode, .tokens = 4, .past = 60}});
+      "ids:i64[B,S], mask:i64[B,past_n+n], past:f32[B,2,P,8], w:f32[100,16]=const, shape:i64=[0,0,2,8], one:i64[1]=[1] "
+      "-> "
+      "e = Gather(w, ids); r = Reshape(e, shape); k = Transpose(r) {perm=[0,2,1,3]}; present = Concat(past, k) "
+      "{axis=2}; "
+      "t = Shape(mask) {start=1}; s = Shape(ids) {start=1,end=2}; f = Sub(t, s); y = Slice(mask, f, t, one) => y, "
+      "present");
+  const EstimateDocument estimate = make_estimate(
+      model, {.sizes = {.batch = 3}, .phase = PhaseOptions{.phase = Phase::Decode, .tokens = 4, .past = 60}});
   CHECK(estimate.symbols.empty());
   CHECK(estimate.bindings.at("past_n") == 60);
   CHECK(estimate.nodes.back().outputs.front().type.shape == Shape{3, 4});
@@ -64,6 +67,7 @@ TEST_CASE("an estimate with all its parts reads back as it was written") {
         if (moved == TrafficModel::Unfused) request.training.emplace();
         request.by_type = by_type;
         EstimateDocument estimate = make_estimate(model, request);
+        estimate.cannot_run = "y: sizes differ";
         estimate.phase = {.phase = Phase::Prefill,
                           .tokens = 8,
                           .cache_bytes_per_token = 4,
@@ -85,6 +89,7 @@ TEST_CASE("an estimate with all its parts reads back as it was written") {
         const std::string text = write_estimate(estimate);
         const EstimateDocument read = parse_estimate(text, "e.json");
         CHECK(read.unknown.empty());
+        CHECK(read.cannot_run == estimate.cannot_run);
         CHECK(write_estimate(read) == text);
         CHECK(read.memory->peak_tensors == estimate.memory->peak_tensors);
       }
@@ -226,7 +231,8 @@ TEST_CASE("what is wrong in an estimate is an error with its place") {
       {R"("nodes": [{"outputs": [{"type": "float33"}]}])",
        "e.json.nodes[0].outputs[0].type: expected a type, found \"float33\""},
       {R"("nodes": [{"flops": -1}])", "e.json.nodes[0].flops: is negative; expected an amount or null"},
-      {R"("nodes": [{"mark": "odd"}])", "e.json.nodes[0].mark: expected one of compute, view, host, folded, unmodelled, found \"odd\""},
+      {R"("nodes": [{"mark": "odd"}])",
+       "e.json.nodes[0].mark: expected one of compute, view, host, folded, unmodelled, found \"odd\""},
       {R"("nodes": [], "totals": 3)", "e.json.totals: expected an object, found 3"},
       {R"("nodes": [], "roofline": {"seconds": -1})",
        "e.json.roofline.seconds: is negative; expected an amount or null"},

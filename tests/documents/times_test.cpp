@@ -157,7 +157,7 @@ TEST_CASE("a model that counts otherwise at a batch of 1 than its formulas is co
   CHECK(open.roofline->totals.seconds == at_one.roofline->totals.seconds);
   CHECK(open.bindings == at_one.bindings);
   CHECK(open.diagnostics.at(0).message.find("these numbers are of 1") != std::string::npos);
-  // Formulas are of other sizes, and so is an open height.
+  // Who asks for formulas gets no counts at 1, and a model with an open height has none.
   CHECK_FALSE(make_estimate(model, {.formulas = true}).totals.counts.bytes);
   const Model image = test::graph("x:f32[n,4,1,h] -> s = Squeeze(x); y = Relu(s)");
   CHECK_FALSE(make_estimate(image, {}).totals.counts.bytes);
@@ -249,12 +249,59 @@ TEST_CASE("nothing is advised for sizes that exceed a table: it would not make t
                           .advice = true};
   const EstimateDocument estimate = make_estimate(bundled("gpt2_past"), request);
   REQUIRE_FALSE(estimate.exceeded_table.empty());
+  CHECK(estimate.cannot_run == estimate.exceeded_table);
   CHECK(estimate.fit->fits == false);
   CHECK(estimate.advice.empty());
   request.phase->past = 1023;
   const EstimateDocument last = make_estimate(bundled("gpt2_past"), request);
   CHECK(last.exceeded_table.empty());
   CHECK_FALSE(last.advice.empty());
+}
+
+TEST_CASE("sizes at which a node cannot run have no time, and budgets cannot tell") {
+  // Halved, halved again, doubled and joined: the sizes agree where they are multiples of 4.
+  const Model model = test::graph(
+      "opset=17: x:f32[batch,1,h,w], k:f32[1,1,1,1]=const, s:f32[4]=[1,1,2,2] -> a = Conv(x, k) {strides=[2,2]}; b = "
+      "Conv(a, k) {strides=[2,2]}; c = Resize(b, , s) {mode='nearest'}; y = Concat(a, c) {axis=1}");
+  EstimateRequest request{.sizes = {.dims = {{"h", 32}, {"w", 32}}},
+                          .device = find_device("h200"),
+                          .budgets = {parse_budget(BudgetKind::Seconds, "1s")},
+                          .advice = true};
+  const EstimateDocument runs = make_estimate(model, request);
+  CHECK(runs.cannot_run.empty());
+  CHECK(runs.roofline->totals.seconds > 0);
+  request.sizes.dims["h"] = 34;
+  const EstimateDocument broken = make_estimate(model, request);
+  CAPTURE(broken.cannot_run);
+  CHECK(broken.cannot_run.starts_with("y: "));
+  CHECK(broken.roofline->totals.seconds == 0);
+  CHECK(broken.fit->fits == false);
+  CHECK(broken.advice.empty());
+  CHECK_FALSE(broken.is_complete());
+  CHECK(broken.budgets->front().verdict == Verdict::CannotTell);
+  CHECK_FALSE(broken.budgets->front().value.has_value());
+}
+
+TEST_CASE("sizes to set are said with their inputs, and with sizes at which the model runs") {
+  struct Row {
+    const char* graph;
+    const char* sizes;
+  };
+  const Row rows[] = {
+      {"x:f32[batch,3,h,w], k:f32[8,3,3,3]=const -> y = Conv(x, k)", "`dims=h=224` `dims=w=224`"},
+      {"x:i64[batch,seq], t:f32[100,8]=const -> y = Gather(t, x)", "`dims=seq=128`"},
+      // 224 is no multiple of 320: the first of those tried that works.
+      {"x:f32[batch,3,h,320], z:i64[2]=[-1,102400] -> y = Reshape(x, z)", "`dims=h=320`"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.graph);
+    const EstimateDocument estimate = make_estimate(test::graph(row.graph), {.device = find_device("h200")});
+    const auto said = std::ranges::find(estimate.diagnostics, Cause::OpenSizes, &Diagnostic::cause);
+    REQUIRE(said != estimate.diagnostics.end());
+    CAPTURE(said->message);
+    CHECK(said->message.starts_with("open sizes: x is "));
+    CHECK(said->message.find(row.sizes) != std::string::npos);
+  }
 }
 
 TEST_CASE("a smaller batch and more devices are advised if they fit") {

@@ -155,6 +155,32 @@ TEST_CASE("what grows by one step per trip is summed over the trips, walked one 
   }
 }
 
+TEST_CASE("where the trip decides a branch, more trips of a small body are walked") {
+  // Only even trips have the product.
+  const Model model = test::graph(
+      "x:f32[t,8], w:f32[8,8]=const, h:f32[1,8], z:i64=0, two:i64=2, c:bool=true -> s = Shape(x); n = Gather(s, z); y "
+      "= "
+      "Loop(n, c, h) {body=( i:i64[], k:bool[], v:f32[1,8] -> m = Mod(i, two); e = Equal(m, z); q = If(e) "
+      "{then_branch=( -> a = MatMul(v, w) => a), else_branch=( -> b = Identity(v) => b)} => k, q)}");
+  for (const std::int64_t t : {64, 65, 200})
+    CHECK(bound_at(model, {{"t", t}}).totals.cost.macs == Dim((t + 1) / 2 * 64));
+}
+
+TEST_CASE("nested loops of many trips stay modelled") {
+  const Model model = test::graph(
+      "x:f32[t,4], m:f32[4,4]=const, h:f32[1,4], z:i64=0, one:i64=1, yes:bool=true -> s = Shape(x); n = Gather(s, z); "
+      "u, y "
+      "= Loop(, yes, z, h) {body=( i:i64[], k:bool[], p:i64[], v:f32[1,4] -> r, w = Loop(, yes, z, v) {body=( j:i64[], "
+      "l:bool[], q:i64[], a:f32[1,4] -> b = MatMul(a, m); q2 = Add(q, one); l2 = Less(q2, n) => l2, q2, b)}; p2 = "
+      "Add(p, "
+      "one); k2 = Less(p2, n) => k2, p2, w)}");
+  for (const std::int64_t t : {16, 64, 65, 300}) {
+    const Analysis bound = bound_at(model, {{"t", t}});
+    CHECK_FALSE(bound.partial);
+    CHECK(bound.totals.cost.macs == Dim(16 * t * t));
+  }
+}
+
 TEST_CASE("the last trip follows from comparisons with linear functions of the trip") {
   const Dim n = Dim::symbol("n"), m = Dim::symbol("m"), trip = Dim::symbol("trip");
   const auto above = [](const Dim& d) { return min(max(d, 0), 1); };  // d > 0
@@ -196,6 +222,8 @@ TEST_CASE("sums over trips agree with adding up") {
   }
   CHECK(!sum_over_trips(trip * trip * trip * trip, trip, trips));
   CHECK(!sum_over_trips(min(trip, n), trip, trips));
+  CHECK(sum_over_trips(max(trip, 1), trip, 70) == Dim(1 + 69 * 70 / 2));  // any formula, for trips that are a number
+  CHECK(!sum_over_trips(max(trip, n), trip, 70));
 }
 
 TEST_CASE("a body may declare the number of its trip and its condition with one element") {

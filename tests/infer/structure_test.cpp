@@ -222,7 +222,7 @@ TEST_CASE("the number of a trip is a symbol below the trip count, named only whe
   CHECK(one.totals.cost.bytes_written == Dim(5 * (4 * 4 + 8)));  // a row and the end index, 5 times
   // Work that changes otherwise than by a step. With too many trips to follow, i does not decide a branch either.
   const Analysis many = analyze(test::graph(
-      "x:f32[500,4], m:i64=500, c:bool=true -> y = Loop(m, c) {body=( i:i64[], k:bool[] -> "
+      "x:f32[5000,4], m:i64=5000, c:bool=true -> y = Loop(m, c) {body=( i:i64[], k:bool[] -> "
       "z = Constant() {value=i64[1]=[0]}; b = Constant() {value=i64[1]=[9]}; u = Unsqueeze(i, z); e = Min(u, b); "
       "v = Slice(x, z, e, z); w = ReduceSum(v, z) {keepdims=0}; "
       "n = Constant() {value=i64[]=0}; f = Equal(i, n); q = If(f) {then_branch=( -> a = Exp(w)), "
@@ -230,7 +230,7 @@ TEST_CASE("the number of a trip is a symbol below the trip count, named only whe
   REQUIRE(many.symbols.size() == 1);
   CHECK(many.symbols[0].name == "trip_loop");
   CHECK(many.symbols[0].cause == "number of the trip");
-  CHECK(*many.symbols[0].upper == Dim(500));
+  CHECK(*many.symbols[0].upper == Dim(5000));
   CHECK(has_note(many, "then 4 FLOP, else 0 FLOP"));
 }
 

@@ -295,13 +295,45 @@ TEST_CASE("a product of numbers dequantised from two types runs in the wider one
     CAPTURE(row.x);
     CAPTURE(row.w);
     const std::string x = row.x, w = row.w;
-    const Model model = test::graph(
-        "opset=25: x:" + x + "[64,64], w:" + w + "[64,64]=const, s:f32=0.1 -> a = DequantizeLinear(x, s); b = "
-        "DequantizeLinear(w, s); c = Cast(b) {to=f16}; d = Cast(a) {to=f16}; y = MatMul(d, c)");
+    const Model model =
+        test::graph("opset=25: x:" + x + "[64,64], w:" + w +
+                    "[64,64]=const, s:f32=0.1 -> a = DequantizeLinear(x, s); b = "
+                    "DequantizeLinear(w, s); c = Cast(b) {to=f16}; d = Cast(a) {to=f16}; y = MatMul(d, c)");
     const Analysis analysis = analyze(model);
     CHECK(analysis.nodes[4].dequantized_from == row.product);
     CHECK(traffic(model, analysis, {.model = TrafficModel::Fused}).groups.back().cost.precision ==
           (row.product == kNone ? ElementType::Float16 : row.product));
+  }
+}
+
+TEST_CASE("kernels of a loop are launched once a trip") {
+  const char* const loop =
+      "x:f32[t,8], w:f32[8,8]=const, h:f32[1,8], z:i64=0, c:bool=true -> s = Shape(x); n = Gather(s, z); y = Loop(n, "
+      "c, "
+      "h) {body=( i:i64[], k:bool[], v:f32[1,8] -> q = MatMul(v, w); r = Relu(q) => k, r)}";
+  const char* const scan =
+      "s:f32[8], x:f32[t,8] -> y, z = Scan(s, x) {num_scan_inputs=1, body=( a:f32[8], b:f32[8] -> c = Add(a, b); d = "
+      "Relu(c) => c, d)}";
+  // Row 3 of a triangle has three trips.
+  const char* const nested =
+      "x:f32[t,4], m:f32[4,4]=const, h:f32[1,4], i0:i64=0, c:bool=true -> s = Shape(x); n = Gather(s, i0); y = Loop(n, "
+      "c, h) {body=( i:i64[], k:bool[], v:f32[1,4] -> w = Loop(i, c, v) {body=( j:i64[], l:bool[], a:f32[1,4] -> b = "
+      "MatMul(a, m) => l, b)} => k, w)}";
+  for (const std::int64_t t : {3, 64, 65, 200}) {
+    CAPTURE(t);
+    const Bindings sizes = {{"t", t}};
+    for (const char* const graph : {loop, scan}) {
+      const Model model = test::graph(graph);
+      const Analysis open = analyze(model), bound = analyze(model, {.dims = sizes});
+      CHECK(roofline(open, round_device(), {.bindings = sizes}).totals.launches == 2 * t);
+      const Roofline unfused = roofline(bound, round_device());
+      CHECK(unfused.totals.launches == 2 * t);
+      CHECK(*unfused.totals.eager_seconds == Approx(2e-6 * static_cast<double>(t)));
+      for (const RowBound& row : unfused.rows)
+        if (row.seconds > 0) CHECK(row.bound == Bound::Latency);
+    }
+    const Analysis triangle = analyze(test::graph(nested), {.dims = sizes});
+    CHECK(roofline(triangle, round_device()).totals.launches == t * (t - 1) / 2);
   }
 }
 

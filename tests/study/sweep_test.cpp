@@ -134,6 +134,42 @@ TEST_CASE("a point beyond a stored table is marked, and nothing is said of it") 
   CHECK_FALSE(result.points[1].flops);
 }
 
+TEST_CASE("the batch is a dim of independent items") {
+  struct Row {
+    const char* what;
+    const char* graph;
+    std::vector<std::string> batch;  // empty: there is none
+  };
+  const Row rows[] = {
+      {"a first dim", "x:f32[unk__7,3,8,8], k:f32[4,3,3,3]=const -> y = Conv(x, k)", {"unk__7"}},
+      {"the name of a batch in a product of items",
+       "a:f32[image_batch,8], b:f32[text_batch,8] -> t = Transpose(b); y = MatMul(a, t)",
+       {"image_batch", "text_batch"}},
+      {"rows and columns of an image", "x:f32[height,width,3] -> y = Relu(x)", {}},
+      {"items that meet", "a:f32[p,8], b:f32[q,8] -> t = Transpose(b); y = MatMul(a, t)", {}},
+      {"a square", "x:f32[n,n] -> y = MatMul(x, x)", {}},
+      {"a signal", "x:f32[samples] -> y = Relu(x)", {}},
+      {"columns", "a:f32[8,n], w:f32[4,8]=const -> y = MatMul(w, a)", {}},
+      {"a letter that is first", "x:f32[n,8], w:f32[8,8]=const -> y = MatMul(x, w)", {"n"}},
+      {"what a convolution slides over",
+       "x:f32[p,8], k:f32[1,1,3,1]=const, z:i64[2]=[0,1] -> u = Unsqueeze(x, z); y = Conv(u, k)",
+       {}},
+      {"trips of a loop",
+       "x:f32[t,8], w:f32[8,8]=const, h:f32[1,8], z:i64=0, c:bool=true -> s = Shape(x); n = Gather(s, z); y = Loop(n, "
+       "c, h) {body=( i:i64[], k:bool[], v:f32[1,8] -> q = MatMul(v, w) => k, q)}",
+       {}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.what);
+    const Model model = test::graph(row.graph);
+    const Analysis analysis = analyze(model);
+    if (row.batch.empty())
+      CHECK_THROWS_AS(axis_symbols(model, analysis, "batch"), Error);
+    else
+      CHECK(axis_symbols(model, analysis, "batch") == row.batch);
+  }
+}
+
 TEST_CASE("what cannot be swept is an error that says what can") {
   const Model model = test::graph(kAttention);
   const Analysis analysis = analyze(model);

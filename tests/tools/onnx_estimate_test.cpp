@@ -605,7 +605,7 @@ TEST_CASE("without its sizes a run has no time, no fit and no verdict, but count
   const json schema = test::schema("estimate");
   const Outcome found = models.run(image + "--what-if fp16 --traffic fused --format json");
   REQUIRE_MESSAGE(found.code == 0, found.err);
-  CHECK(found.says("set them with --dim height=V --dim n=V --dim width=V for times and fits"));
+  CHECK(found.says("set them with --dim height=V --dim n=V --dim width=V for work, times and fits"));
   const json report = json::parse(found.out);
   CHECK(test::violations(report, schema).empty());
   CHECK(report.at("unset") == json::array({"height", "width"}));  // the batch stays 1

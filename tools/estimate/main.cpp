@@ -60,7 +60,7 @@ std::optional<documents::Measured> joined_run(const EstimateRequest& request, co
 std::string for_viewer(const Arguments& arguments, const EstimateRequest& request, const EstimateDocument& estimate) {
   const std::optional<documents::Measured> run = joined_run(request, estimate);
   const present::Viewed viewed{estimate, run ? &*run : nullptr};
-  const std::string fallback = request.device && estimate.unset.empty() ? "seconds" : "flops";
+  const std::string fallback = request.device && estimate.can_run() ? "seconds" : "flops";
   const present::Metric* metric = present::metric(arguments.metric.empty() ? fallback : arguments.metric);
   if (const std::string problem = present::refusal(*metric, viewed); !problem.empty()) throw UsageError(problem);
   if (format_of(arguments) == "model-explorer") return present::model_explorer_data(viewed, *metric);

@@ -57,22 +57,23 @@ bool has_word(std::string_view name, const std::string_view (&known)[Size]) {
 }
 
 // A dim whose name has one of these words counts parts of an item or of the whole input.
-constexpr std::string_view kWordsOfParts[] = {"atom",  "boxes", "byte",     "char", "edge", "face",     "frame",
-                                              "graph", "len",   "length",   "node", "past", "pixel",    "point",
-                                              "seq",   "step",  "sequence", "time", "word", "timestep", "token"};
+constexpr std::string_view kWordsOfParts[] = {"atom", "boxes",    "byte",  "channel", "char",   "col",      "column",
+                                              "edge", "face",     "frame", "graph",   "height", "len",      "length",
+                                              "node", "past",     "pixel", "point",   "seq",    "sequence", "step",
+                                              "time", "timestep", "token", "width",   "word"};
 // The batch times another size, or divided by it.
 constexpr std::string_view kWordsOfProducts[] = {"head", "mul", "per", "times", "x"};
-
-bool mentions_batch(std::string_view name) { return base::lower(name).find("batch") != std::string::npos; }
 
 bool names_parts(std::string_view name) { return has_word(name, kWordsOfParts); }
 
 bool names_product(std::string_view name) { return mentions_batch(name) && has_word(name, kWordsOfProducts); }
 
+bool is_letter_of_batch(std::string_view name) { return base::lower(name) == "n" || base::lower(name) == "b"; }
+
 // Whether exporters and users use this name for the batch dim.
 bool names_batch(std::string_view name) {
   const std::string text = base::lower(name);
-  if (text == "n" || text == "b" || text == "bs" || text == "bsz") return true;
+  if (text == "bs" || text == "bsz" || is_letter_of_batch(name)) return true;
   return mentions_batch(name) && !names_parts(name) && !names_product(name);
 }
 
@@ -366,7 +367,8 @@ class Binder {
       (*type.shape)[axis] = symbol;
       bound_.diagnostics.push_back({Severity::Info, "",
                                     cat("input ", names_[i], ": batch ", *from, " fixed at export",
-                                        axis > 0 ? cat(" at axis ", axis) : "", " read as ", name)});
+                                        axis > 0 ? cat(" at axis ", axis) : "", " read as ", name),
+                                    Cause::FixedBatch});
     }
   }
 
@@ -394,14 +396,20 @@ class Binder {
 
 }  // namespace
 
+bool mentions_batch(std::string_view name) { return base::lower(name).find("batch") != std::string::npos; }
+
 std::vector<std::string> batch_symbols(const Graph& graph, const std::vector<TensorType>& inputs) {
   std::vector<std::string> symbols;
-  for (const TensorType& type : inputs)
-    if (is_data(type))
-      for (const Dim& dim : *type.shape)
-        for (const std::string& name : dim.symbols())
-          // A bare letter in a formula is a count as often as a batch: past_n+n.
-          if (names_batch(name) && (dim.is_symbol() || mentions_batch(name))) symbols.push_back(name);
+  for (const TensorType& type : inputs) {
+    if (!is_data(type)) continue;
+    const Shape& shape = *type.shape;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis)
+      for (const std::string& name : shape[axis].symbols())
+        // A letter in a formula, past_n+n, as the last size, or twice is a count as often as a batch.
+        if (names_batch(name) && (!is_letter_of_batch(name) || (axis + 1 < shape.size() && shape[axis].is_symbol() &&
+                                                                std::ranges::count(shape, shape[axis]) == 1)))
+          symbols.push_back(name);
+  }
   if (!symbols.empty()) return symbols;
   const std::vector<std::optional<std::size_t>> axes = known_batch_axes(graph, inputs);
   // Where operators read the batch, other axes of these inputs are none, and a batch that the file fixes is fixed.
@@ -419,7 +427,9 @@ std::vector<std::string> batch_symbols(const Graph& graph, const std::vector<Ten
     const Dim& dim = (*inputs[i].shape)[axes[i].value_or(0)];
     if (!dim.is_symbol()) continue;
     const std::string name = dim.to_string();
-    if (axes[i] || (!names_parts(name) && !names_product(name) && std::ranges::find(others, name) == others.end()))
+    // Items of rank 0, such as samples of a signal, are parts of one.
+    if (axes[i] || (inputs[i].shape->size() > 1 && !names_parts(name) && !names_product(name) &&
+                    std::ranges::find(others, name) == others.end()))
       symbols.push_back(name);
   }
   return symbols;

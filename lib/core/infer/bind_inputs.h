@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pagoda/core/analysis.h"
@@ -29,6 +30,9 @@ struct BoundInputs {
 // by operators; failing that, the first dim of each input, unless its name says that it counts tokens, nodes or the
 // like.
 std::vector<std::string> batch_symbols(const Graph& graph, const std::vector<TensorType>& inputs);
+
+// Whether the name of a dim says that it is a batch, or a product with it.
+bool mentions_batch(std::string_view name);
 
 // The batch axis of each input, where operators determine it: recurrent ones read [sequence, batch, features].
 std::vector<std::optional<std::size_t>> batch_axes(const Graph& graph);

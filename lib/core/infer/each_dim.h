@@ -34,6 +34,7 @@ void for_each_dim(Analysis& analysis, const Change& change) {
   for (NodeReport& row : analysis.nodes) {
     for (OutputInfo& output : row.outputs) for_each_dim(output.type, change);
     change_cost(row.cost);
+    change(row.runs);
     change(row.params);
     change(row.param_bytes);
     change(row.needed_bytes);

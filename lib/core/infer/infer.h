@@ -148,9 +148,9 @@ class Walker {
   };
   struct Unrolled;
   std::optional<Unrolled> unroll(const Frame& frame, const OpContext::State& state, GraphId body_id,
-                                 const std::optional<Dim>& limit);
+                                 const std::optional<Dim>& limit, bool has_open_branch);
   bool replace_by_trips(Frame& frame, OpContext::State& state, const GraphResult& once, const std::optional<Dim>& limit,
-                        const Opened& opened);
+                        const Opened& opened, bool has_open_branch);
   void visit_scan(Frame& frame, OpContext::State& state);
   void visit_sequence_map(Frame& frame, OpContext::State& state);
   // Adds the work of the graphs that an attention runs on its scores to the node's row, the last one.

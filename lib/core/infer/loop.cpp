@@ -201,8 +201,11 @@ void Walker::visit_loop(Frame& frame, OpContext::State& state) {
   const bool holds_sequence = std::ranges::any_of(
       result.outputs, [](const ValueInfo& output) { return output.type.container == Container::Sequence; });
   const bool changes = mentions(result, trip) || holds_sequence || !varying_dims.empty() || !sizes.empty();
-  if (may_start && start == Dim(1) && (changes || truth == nullptr || *truth != Dim(1)) &&
-      replace_by_trips(frame, state, result, trips ? trips : limit, opened))
+  const auto first_note = session_.diagnostics.begin() + static_cast<std::ptrdiff_t>(opened.notes);
+  const bool has_open_branch = std::any_of(first_note, session_.diagnostics.end(),
+                                           [](const Diagnostic& note) { return note.cause == Cause::OpenBranch; });
+  if (may_start && start == Dim(1) && (changes || has_open_branch || truth == nullptr || *truth != Dim(1)) &&
+      replace_by_trips(frame, state, result, trips ? trips : limit, opened, has_open_branch))
     return;
   if (!trips) trips = session_.fresh("trips_" + state.display_name, state.display_name, "trip count", limit);
 
@@ -224,8 +227,11 @@ void Walker::visit_loop(Frame& frame, OpContext::State& state) {
   }
   for (NodeReport& row : result.rows) {
     const OpCost once = row.cost;
+    const Dim runs = row.runs;
     row.cost = once.scaled(*trips);
+    row.runs *= *trips;
     try {
+      if (const auto sum = sum_over_trips(runs, trip, *trips)) row.runs = *sum;
       for (const auto count : kCostCounts)
         if (const auto sum = sum_over_trips(once.*count, trip, *trips)) row.cost.*count = *sum;
     } catch (const TooComplex&) {
@@ -257,19 +263,25 @@ ValueInfo handed_on(ValueInfo info) {
 }  // namespace
 
 std::optional<Walker::Unrolled> Walker::unroll(const Frame& frame, const OpContext::State& state, GraphId body_id,
-                                               const std::optional<Dim>& limit) {
+                                               const std::optional<Dim>& limit, bool has_open_branch) {
   constexpr std::int64_t kMaxTrips = 64;
+  constexpr std::size_t kFewNodes = 4096;
   if (unroll_budget_ == 0) return std::nullopt;
-  if (limit && limit->value().value_or(kMaxTrips + 1) > kMaxTrips) return std::nullopt;
-  Unrolled result;
   const Graph& body = session_.model.graph(body_id);
+  const std::size_t nodes = std::max<std::size_t>(body.nodes.size(), 1);
+  // The number of the trip may decide a branch: then more trips of a small body.
+  const auto few = static_cast<std::int64_t>(std::min(kFewNodes, (walk_limit_ - walked_nodes_) / 2) / nodes);
+  const std::int64_t most = has_open_branch && limit && limit->is_constant() ? std::max(kMaxTrips, few) : kMaxTrips;
+  if (limit && limit->value().value_or(most + 1) > most) return std::nullopt;
+  Unrolled result;
   std::vector<ValueInfo> inputs = {scalar_input(body, 0, ElementType::Int64, 0),
                                    scalar_input(body, 1, ElementType::Bool, 1)};
   for (std::size_t i = 2; i < state.inputs.size(); ++i)
     inputs.push_back(state.inputs[i] == nullptr ? ValueInfo{} : handed_on(*state.inputs[i]));
   bool goes_on = true;
   for (std::int64_t trip = 0; goes_on && (!limit || Dim(trip) != *limit); ++trip) {
-    if (trip == kMaxTrips) return std::nullopt;
+    // The other half of all visits is for walks that must not fail.
+    if (trip == most || 2 * walked_nodes_ > walk_limit_) return std::nullopt;
     inputs[0].computed_value = TensorValue{Dim(trip)};
     const std::size_t walked_before = walked_nodes_;
     GraphResult once = walk_body(frame, state, body_id, inputs);
@@ -290,10 +302,10 @@ std::optional<Walker::Unrolled> Walker::unroll(const Frame& frame, const OpConte
 }
 
 bool Walker::replace_by_trips(Frame& frame, OpContext::State& state, const GraphResult& once,
-                              const std::optional<Dim>& limit, const Opened& opened) {
+                              const std::optional<Dim>& limit, const Opened& opened, bool has_open_branch) {
   const std::size_t symbols_before = session_.symbols.size();
   std::vector<Diagnostic> notes = session_.take_notes(opened.notes);
-  std::optional<Unrolled> trips = unroll(frame, state, body_of(state.node, "body"), limit);
+  std::optional<Unrolled> trips = unroll(frame, state, body_of(state.node, "body"), limit, has_open_branch);
   const std::size_t opened_once = symbols_before - opened.symbols;
   if (!trips || session_.symbols.size() - symbols_before > opened_once) {
     (void)session_.take_notes(opened.notes);

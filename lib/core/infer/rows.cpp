@@ -143,7 +143,11 @@ void Walker::unmodelled(Frame& frame, std::size_t first_row, const OpContext::St
 NodeReport Walker::aggregate(const Frame& frame, const OpContext::State& state, const std::vector<NodeReport>& rows,
                              const Dim& times) {
   NodeReport row = row_of(frame, state);
-  for (const NodeReport& inner : rows) add_row(row, inner);
+  row.runs = 0;
+  for (const NodeReport& inner : rows) {
+    add_row(row, inner);
+    if (inner.cost.mark == Mark::Compute) row.runs += inner.runs * times;
+  }
   // Functions that each call the previous one several times would leave 64 bits; sums over rows never do.
   row.unmodelled_inside = std::min(row.unmodelled_inside, std::int64_t{1} << 40);
   row.cost = row.cost.scaled(times);
@@ -161,7 +165,10 @@ void Walker::splice(Frame& frame, const OpContext::State& state, std::vector<Nod
   }
   if (depth_ == 1) spliced_rows_ += rows.size();
   for (NodeReport& row : rows) {
-    if (times != Dim(1)) row.cost = row.cost.scaled(times);
+    if (times != Dim(1)) {
+      row.cost = row.cost.scaled(times);
+      row.runs *= times;
+    }
     frame.rows.push_back(std::move(row));
   }
 }

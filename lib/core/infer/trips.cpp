@@ -10,7 +10,8 @@
 namespace pagoda::inline core {
 
 bool depends_on(const Dim& dim, const Dim& symbol) {
-  return any_symbol(dim, [&](const std::string& name) { return name == symbol.to_string(); });
+  return !dim.is_constant() &&
+         any_symbol(dim, [wanted = symbol.to_string()](const std::string& name) { return name == wanted; });
 }
 
 namespace {
@@ -175,7 +176,13 @@ std::optional<Dim> sum_over_trips(const Dim& count, const Dim& trip, const Dim& 
   if (!depends_on(count, trip)) return count * trips;
   if (auto sum = polynomial_sum(count, trip, trips)) return sum;
   // Counted from the last trip, min(trip, trips) is trip.
-  return polynomial_sum(at(count, trip, trips - 1 - trip), trip, trips);
+  if (auto sum = polynomial_sum(at(count, trip, trips - 1 - trip), trip, trips)) return sum;
+  constexpr std::int64_t kMostAdded = 4096;
+  const auto most = trips.value64();
+  if (!most || *most > kMostAdded || count.symbols() != trip.symbols()) return std::nullopt;
+  Int sum = 0;
+  for (std::int64_t i = 0; i < *most; ++i) sum += count.evaluate({{trip.to_string(), i}});
+  return Dim(sum);
 }
 
 }  // namespace pagoda::inline core

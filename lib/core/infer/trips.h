@@ -24,7 +24,8 @@ std::optional<LastTrip> last_trip(const Dim& truth, const Dim& trip);
 // `limit` times. Empty if that is not known.
 std::optional<Dim> trip_count(const Dim& start, const Dim& truth, const Dim& trip, const std::optional<Dim>& limit);
 
-// Σ count over trip = 0 … trips − 1, for a polynomial of degree up to 3 in the trip; empty for anything else.
+// Σ count over trip = 0 … trips − 1, for a polynomial of degree up to 3 in the trip, and for any formula of the trip if
+// the trips are a number and few; empty for anything else.
 std::optional<Dim> sum_over_trips(const Dim& count, const Dim& trip, const Dim& trips);
 
 }  // namespace pagoda::inline core

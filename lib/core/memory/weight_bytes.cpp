@@ -50,8 +50,9 @@ class HeldWeights {
       const bool is_held =
           is_viewed[s] || storage.is_output || reads(schedule, static_cast<std::int32_t>(s), !is_weight);
       if (is_held && node != nullptr && !is_stored && is_view(schedule, storage)) {
-        if (const ValueId viewed = node->input(0); viewed != kAbsent && schedule.storage_of[index(viewed)] >= 0) {
-          is_viewed[index(schedule.storage_of[index(viewed)])] = true;
+        if (const ValueId viewed = node->input(0); viewed != kAbsent) {
+          const std::int32_t of = schedule.storage_of[index(viewed)];
+          if (of >= 0) is_viewed[index(of)] = true;  // else the enclosing graph holds it
           continue;
         }
       }

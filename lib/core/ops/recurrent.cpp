@@ -53,6 +53,9 @@ void infer_recurrent(OpContext& op) {
     else
       hidden = op.unify(hidden, op.shape(kR)[2], "hidden size");
   }
+  if (op.has_shape(kInitialH) && op.rank(kInitialH) == 3)
+    op.unify(op.shape(kInitialH)[is_batch_first(op) ? 0 : 1], data[is_batch_first(op) ? 0 : 1],
+             "batch of X and initial_h");
   set_recurrent_outputs(op, hidden);
 }
 

@@ -83,8 +83,11 @@ constexpr EagerEngine kEagerEngines[] = {
 void lower_counted(EagerState& state, const Graph* graph, const NodeReport& row) {
   const bool is_halved = row.cost.precision == ElementType::Float32 && state.product_type() == ElementType::Float16;
   KernelLaunch kernel{.kind = KernelClass::Other};
-  kernel.macs = state.number(row.cost.macs);
-  kernel.bytes = state.number(row.cost.bytes()) * (is_halved ? 0.5 : 1.0);
+  kernel.times = state.number(row.runs);
+  if (kernel.times > 0) {
+    kernel.macs = state.number(row.cost.macs) / kernel.times;
+    kernel.bytes = state.number(row.cost.bytes()) * (is_halved ? 0.5 : 1.0) / kernel.times;
+  }
   if (row.cost.mark == Mark::Compute) state.launch(kernel);
   if (graph == nullptr) return;
   for (const ValueId output : graph->node(row.node).outputs) {

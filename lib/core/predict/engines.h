@@ -68,14 +68,17 @@ template <typename Lowered>
 Prediction summed(const Lowered& lowered, std::span<const double> seconds, const Analysis& analysis) {
   Prediction sum{.seconds = 0,
                  .row_seconds = std::vector<double>(analysis.nodes.size()),
-                 .kernels = static_cast<std::int64_t>(lowered.kernels.size()),
                  .unknown_rows = lowered.unknown_rows};
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     std::int32_t row = 0;
-    if constexpr (requires { lowered.kernels[i].row; })
+    std::int64_t times = 1;
+    if constexpr (requires { lowered.kernels[i].row; }) {
       row = lowered.kernels[i].row;
-    else
+      times = static_cast<std::int64_t>(lowered.kernels[i].times);
+    } else {
       row = lowered.kernels[i].rows.front();
+    }
+    sum.kernels += times;
     sum.row_seconds[index(row)] += seconds[i];
     *sum.seconds += seconds[i];
   }

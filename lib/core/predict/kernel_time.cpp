@@ -130,7 +130,7 @@ LaunchQueue launch_queue(std::span<const KernelLaunch> kernels, std::span<const 
   LaunchQueue queue;
   double launched = host.run;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    launched += host_seconds(kernels[i], host);
+    launched += kernels[i].times * host_seconds(kernels[i], host);
     if (!has_kernel(host_part(kernels[i]))) continue;
     if (launched > queue.seconds) queue = {i, launched};
     queue.seconds += device[i];
@@ -142,13 +142,14 @@ LaunchQueue launch_queue(std::span<const KernelLaunch> kernels, std::span<const 
 std::vector<double> added_seconds(std::span<const KernelLaunch> kernels, const KernelRates& rates,
                                   const EagerCoefficients& coefficients) {
   std::vector<double> added;
-  for (const KernelLaunch& kernel : kernels) added.push_back(kernel_seconds(kernel, rates, coefficients));
+  for (const KernelLaunch& kernel : kernels)
+    added.push_back(kernel.times * kernel_seconds(kernel, rates, coefficients));
   const HostCosts& host = coefficients.host;
   if (!host.is_known() || kernels.empty()) return added;
   const std::size_t last_wait = launch_queue(kernels, added, host).last_wait;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const double device = i < last_wait || !has_kernel(host_part(kernels[i])) ? 0 : added[i];
-    added[i] = device + (i <= last_wait ? host_seconds(kernels[i], host) : 0);
+    added[i] = device + (i <= last_wait ? kernels[i].times * host_seconds(kernels[i], host) : 0);
   }
   added.front() += host.run;
   return added;

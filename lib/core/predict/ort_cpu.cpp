@@ -184,8 +184,9 @@ std::vector<double> cpu_seconds(const OrtKernels& lowered, const CpuCoefficients
   const double cold = cold_share(lowered, machine.cache_bytes);
   std::vector<double> seconds;
   for (const OrtKernel& kernel : lowered.kernels)
-    seconds.push_back(
-        cpu_kernel_seconds(kernel, coefficients.classes[static_cast<std::size_t>(kernel.kind)], machine, cold));
+    seconds.push_back(kernel.times * cpu_kernel_seconds(kernel,
+                                                        coefficients.classes[static_cast<std::size_t>(kernel.kind)],
+                                                        machine, cold));
   return seconds;
 }
 

@@ -64,7 +64,8 @@ class CudaLowering : Tensors {
     const Node* node = row.graph == 0 ? &graph().node(row.node) : nullptr;  // null: of a body
     if (is_of_integers(kernel.kind)) ++result_.unknown_rows;
     if (runs_on_host(kernel, row, node)) return launch({.on_host = true}, kernel.row);
-    KernelLaunch launched{.kind = class_of(kernel.kind, node), .bytes = kernel.bytes + kernel.weight_bytes};
+    KernelLaunch launched{
+        .kind = class_of(kernel.kind, node), .times = kernel.times, .bytes = kernel.bytes + kernel.weight_bytes};
     if (is_product(kernel.kind)) {
       launched.macs = kernel.flops / 2;
       const bool has_sizes = kernel.width > 0 || launched.kind == KernelClass::MaskedAttention;

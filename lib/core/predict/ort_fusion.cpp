@@ -424,7 +424,9 @@ class OrtLowering : OrtLayouts {
   // Lowers a row to its counted work and bytes.
   void lower_counted(const Node* node, const NodeReport& row) {
     OrtKernel kernel{.kind = ort_class(*this, node, row)};
-    kernel.bytes = number(row.cost.bytes());
+    kernel.times = number(row.runs);
+    const double runs = std::max(kernel.times, 1.0);
+    kernel.bytes = number(row.cost.bytes()) / runs;
     if (node != nullptr)
       for (std::size_t i = 0; i < node->inputs.size(); ++i) {
         const ValueId input = node->inputs[i];
@@ -433,7 +435,7 @@ class OrtLowering : OrtLayouts {
         kernel.bytes -= stored;
         kernel.weight_bytes += stored;
       }
-    if (is_product(kernel.kind)) kernel.flops = 2 * number(row.cost.macs);
+    if (is_product(kernel.kind)) kernel.flops = 2 * number(row.cost.macs) / runs;
     const bool is_matrix_product = is_quantized(kernel.kind) || kernel.kind == OrtKernelClass::ProductBits;
     if (const double total = node == nullptr ? 0 : elements(node->output(0)); is_matrix_product && total > 0) {
       kernel.width = row_width(node->output(0));

@@ -103,6 +103,7 @@ void add_kernel(Kernels& kernels, DimTable& table, const Analysis& analysis, std
     const NodeReport& report = analysis.nodes[row];
     const OpCost& cost = report.cost;
     if (cost.mark != Mark::Compute) continue;
+    if (kernel.parts.empty()) kernel.runs = table.add(report.runs);
     Part part{.macs = table.add(cost.macs),
               .arith = table.add(cost.arith),
               .comparisons = table.add(cost.comparisons),
@@ -177,7 +178,7 @@ class Evaluator {
       needed_bytes += count * bytes;
       const auto kernels = static_cast<std::int64_t>(ids.size());
       totals.unknown_rows += bound.bound == Bound::Unknown ? kernels : 0;
-      totals.launches += bound.bound == Bound::None ? 0 : kernels;
+      totals.launches += bound.bound == Bound::None ? 0 : kernels * runs_of(kernel);
       totals.seconds += count * bound.seconds;
       totals.compute_seconds += count * bound.compute_seconds;
       totals.memory_seconds += count * bound.memory_seconds;
@@ -228,6 +229,10 @@ class Evaluator {
   double value(DimTable::Id id) const { return values_[id]; }
 
   const Rate& rate_for(Precision type) const { return rates_.rates[static_cast<std::size_t>(type)]; }
+
+  std::int64_t runs_of(const Kernel& kernel) const {
+    return static_cast<std::int64_t>(std::max(value(kernel.runs), 0.0));
+  }
 
   bool has_work(const Part& part) const { return value(part.macs) + value(part.arith) + value(part.special) > 0; }
 
@@ -289,7 +294,7 @@ class Evaluator {
       row.precision = value(main->macs) > 0 ? rate.precision : *main->precision;
       row.unit = value(main->macs) > 0 ? rate.unit : Unit::Vector;
     }
-    classify(row);
+    classify(row, static_cast<double>(runs_of(kernel)));
     return row;
   }
 
@@ -303,11 +308,11 @@ class Evaluator {
     return first;
   }
 
-  void classify(RowBound& row) const {
+  void classify(RowBound& row, double runs) const {
     const Quantity& launch = device_.launch_overhead_seconds;
     std::array<std::pair<double, Bound>, 3> limits = {{{row.compute_seconds, Bound::Compute},
                                                        {row.memory_seconds, Bound::Memory},
-                                                       {launch.value.value_or(0), Bound::Latency}}};
+                                                       {launch.value.value_or(0) * runs, Bound::Latency}}};
     std::stable_sort(limits.begin(), limits.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     row.bound = limits[0].second;
     if (limits[1].first > 0) row.headroom = limits[0].first / limits[1].first;

@@ -81,6 +81,55 @@ class ListReader {
   int run_length_ = 0;  // sizes since the last range
 };
 
+// Whether the work is linear in the symbols together: items of a batch never meet. Sizes that tiles divide; where the
+// formula holds at none of them, nothing speaks against it.
+bool is_work_linear_in(const std::vector<std::string>& symbols, const Analysis& analysis) {
+  const Dim work = flops(analysis.totals.cost);
+  const auto at = [&](std::int64_t size) {
+    Bindings sizes;
+    for (const std::string& symbol : symbols) sizes.emplace(symbol, size);
+    return work.evaluate(sizes);
+  };
+  try {
+    return at(512) - at(256) == at(768) - at(512);
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+// Whether a loop runs as often as the symbol says, or a convolution slides over it.
+bool is_counted_through(const std::string& symbol, const Model& model, const Analysis& analysis) {
+  const auto holds = [&](const Dim& dim) { return std::ranges::binary_search(dim.symbols(), symbol); };
+  return std::ranges::any_of(analysis.nodes, [&](const NodeReport& row) {
+    if (holds(row.runs)) return true;
+    if (row.graph != 0 || row.facts.form != ProductForm::Convolution) return false;
+    const Shape* read = shape_of(analysis, model.main().node(row.node).input(0));
+    return read != nullptr && !read->empty() && std::any_of(read->begin() + 1, read->end(), holds);
+  });
+}
+
+// The batch of the file that is still free. A name that says "batch" is believed; any other dim is not one where the
+// analysis shows that its items are not independent.
+std::vector<std::string> batch_of(const Model& model, const Analysis& analysis) {
+  std::vector<std::string> symbols = batch_dims(model), unnamed;
+  if (symbols.empty()) {
+    std::vector<TensorType> bound;
+    for (const InputInfo& input : analysis.inputs) bound.push_back(input.type);
+    symbols = batch_symbols(model.main(), bound);
+  }
+  std::erase_if(symbols, [&](const std::string& symbol) {
+    if (!std::ranges::binary_search(analysis.free_dims, symbol)) return true;
+    if (mentions_batch(symbol)) return false;
+    if (is_counted_through(symbol, model, analysis)) return true;
+    unnamed.push_back(symbol);
+    return false;
+  });
+  if (!is_work_linear_in(unnamed, analysis))
+    std::erase_if(symbols,
+                  [&](const std::string& symbol) { return std::ranges::find(unnamed, symbol) != unnamed.end(); });
+  return symbols;
+}
+
 }  // namespace
 
 SweepAxis parse_axis(std::string_view text) {
@@ -99,6 +148,12 @@ AnalyzeOptions sweep_options(AnalyzeOptions options, const std::vector<SweepAxis
   return options;
 }
 
+std::vector<std::string> batch_dims(const Model& model) {
+  std::vector<TensorType> declared;
+  for (const ValueId input : model.main().inputs) declared.push_back(model.main().value(input).declared);
+  return batch_symbols(model.main(), declared);
+}
+
 std::vector<std::string> axis_symbols(const Model& model, const Analysis& analysis, const std::string& axis) {
   const auto renamed = model.renamed_dims.find(axis);
   const std::string name = renamed == model.renamed_dims.end() ? Dim::identifier(axis) : renamed->second;
@@ -106,13 +161,8 @@ std::vector<std::string> axis_symbols(const Model& model, const Analysis& analys
   if (std::binary_search(analysis.free_dims.begin(), analysis.free_dims.end(), name) ||
       std::any_of(analysis.symbols.begin(), analysis.symbols.end(), is_named))
     return {name};
-  std::vector<std::string> symbols;
-  if (axis == "batch") {
-    std::vector<TensorType> types;
-    for (const InputInfo& input : analysis.inputs) types.push_back(input.type);
-    symbols = batch_symbols(model.main(), types);
-  }
-  if (!symbols.empty()) return symbols;
+  if (axis == "batch")
+    if (std::vector<std::string> symbols = batch_of(model, analysis); !symbols.empty()) return symbols;
   std::vector<std::string> known = analysis.free_dims;
   for (const Symbol& symbol : analysis.symbols) known.push_back(symbol.name);
   throw Error(cat("'", axis, "' cannot be swept: the model has no such dim; ",

@@ -213,8 +213,20 @@ BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const 
   if (analysis.partial && budget.kind != BudgetKind::Params)
     result.causes.push_back(cat(analysis.totals.unmodelled_nodes,
                                 " nodes are not modelled: ", base::joined(analysis.totals.unmodelled_ops)));
-  if (!count.free_dims.empty())
-    result.causes.push_back("it depends on " + base::joined(count.free_dims) + "; set them with `batch` or `dims`");
+  // Sizes of inputs, and those that no input has.
+  const auto is_symbol = [&](const std::string& name) {
+    return std::ranges::find(analysis.symbols, name, &Symbol::name) != analysis.symbols.end();
+  };
+  std::vector<std::string> dims = count.free_dims, symbols = count.free_dims;
+  std::erase_if(dims, is_symbol);
+  std::erase_if(symbols, [&](const std::string& name) { return !is_symbol(name); });
+  const auto depends = [&](const std::vector<std::string>& names, const char* fields) {
+    if (!names.empty())
+      result.causes.push_back(
+          cat("it depends on ", base::joined(names), "; set ", names.size() > 1 ? "them" : "it", " with ", fields));
+  };
+  depends(dims, "`batch` or `dims`");
+  depends(symbols, "`assume`");
   if (!found.is_known()) return result;
   result.value = found.value();
   if (found.exceeds(budget)) {

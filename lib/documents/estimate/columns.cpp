@@ -188,9 +188,21 @@ constexpr Access of_run = {OfRun<M>::cell, OfRun<M>::write, Stored<M, false>::re
 Cell ratio(const std::optional<double>& amount, const std::optional<double>& divisor) {
   return amount && divisor && *divisor > 0 ? Cell(*amount / *divisor) : Cell();
 }
+// A rate of a variant, at the time by which it compares with the others.
+template <auto M>
+Cell compared(const Row& row) {
+  return ratio(at_compared_seconds(row.estimate->variants, *row.variant, row.variant->*M), 1.0);
+}
+Cell compared_price(const Row& row) {
+  return ratio(row.variant->price_per_million, at_compared_seconds(row.estimate->variants, *row.variant, 1.0));
+}
 // The time bound of a point or of its run.
 std::optional<double> run_seconds(const Row& row) {
   return row.run == nullptr ? std::nullopt : std::optional(row.run->seconds);
+}
+// The same with one launch a kernel, where the device states what a launch takes.
+std::optional<double> launched_seconds(const Row& row) {
+  return row.run == nullptr ? std::nullopt : std::optional(row.run->eager_seconds.value_or(row.run->seconds));
 }
 // Operations per second of a point.
 Cell bound_rate(const Row& row) { return ratio(real(row.counts->flops), run_seconds(row)); }
@@ -237,7 +249,7 @@ Cell inner(const Row& row) {
 
 Cell fits_text(const Row& row) {
   if (!row.variant->refused.empty()) return std::string_view("cannot split");
-  if (!row.estimate->exceeded_table.empty()) return std::string_view("cannot run");
+  if (!row.estimate->cannot_run.empty()) return std::string_view("cannot run");
   if (!row.variant->fits) return {};
   return std::string_view(*row.variant->fits ? "fits" : "does not fit");
 }
@@ -596,9 +608,10 @@ constexpr ResultColumn kColumns[] = {
     column("bound", Text, of_run<&EstimatePoint::bound>, "What bounds the time.").json(Point).follows(View::Json, "items").listed(Point).shown(Point, {"bound"}).follows(View::Terminal, "flops_per_second").only_if(has_run),
     column("flops_per_second", Rate, bound_rate, "Operations per second at the time bound.").listed(Point).shown(Point, {"FLOP/s ≤", 3}).follows(View::Terminal, "user_tokens_per_second").only_if(has_run),
     column("items", Size, of_run<&EstimatePoint::items>, "Items of a run: its batch, or tokens.").json(Point).listed(Point).only_if(has_run),
-    column("items_per_second", Rate, [](const Row& row) { return ratio(real(row.point->items), run_seconds(row)); }, "Items per second at the time bound.").listed(Point).shown(Point, {"items/s ≤"}, has_items).only_if(has_run),
-    column("user_tokens_per_second", Rate, [](const Row& row) { return ratio(real(row.estimate->phase->sequence_tokens), run_seconds(row)); },
-           "Tokens of one sequence per second at the time bound.")
+    column("items_per_second", Rate, [](const Row& row) { return ratio(real(row.point->items), run_seconds(row)); }, "Items per second at the time bound.").listed(Point).only_if(has_run),
+    column("launched_items_per_second", Rate, [](const Row& row) { return ratio(real(row.point->items), launched_seconds(row)); }, "The same, with launches.").shown(Point, {"items/s ≤"}, has_items).only_if(has_run),
+    column("user_tokens_per_second", Rate, [](const Row& row) { return ratio(real(row.estimate->phase->sequence_tokens), launched_seconds(row)); },
+           "Tokens of one sequence per second, with launches.")
         .shown(Point, {"a user ≤"}).only_if(has_users),
     column("joules", Joules, stored<&EstimatePoint::joules>, "Energy at the time bound.").json(Point).listed(kAnyPoint).shown(Point, {"energy ≈", 1}).follows(View::Terminal, "predicted_items_per_second").only_if(has_joules),
     column("joules_per_item", Joules, [](const Row& row) { return ratio(row.point->joules, real(row.point->items)); }, "Energy of an item.")
@@ -646,23 +659,26 @@ constexpr ResultColumn kColumns[] = {
     column("seconds_text", Seconds, [](const Row& row) { return bound_text(row.variant->seconds, row.variant->is_part); }, "The same, marked if some rows are not known.").shown(Variant, {"time ≥"}),
     column("times_first", Ratio,
            [](const Row& row) {
-             const std::optional<double>& first = row.estimate->variants.front().seconds;
-             return row.variant->seconds && first ? Cell(*row.variant->seconds / *first) : Cell();
+             const std::vector<EstimateVariant>& all = row.estimate->variants;
+             return ratio(compared_seconds(all, *row.variant), compared_seconds(all, all.front()));
            },
-           "Its time over that of the first variant.")
+           "Its time over that of the first variant, with launches if those of all devices are known.")
         .shown(Variant, {"× first"}).only_if(has_no_groups),
     column("floor_seconds", Seconds, stored<&EstimateVariant::floor_seconds>, "Floor: no engine can be faster.")
         .json(Variant).listed(Variant).shown(Variant, {"floor ≥", 3}, has_no_groups).follows(View::Terminal, "bound"),
     column("at_least", Flag, stored<&EstimateVariant::is_part>, "Whether some rows are not known: the times are then of the others.").json(Variant).listed(Variant),
     column("bound", Text, stored<&EstimateVariant::bound>, "What bounds the time.").json(Variant).listed(Variant).shown(Variant, {"bound"}),
-    column("items_per_second", Rate, stored<&EstimateVariant::items_per_second>, "Items or tokens per second, at most.").json(Variant).listed(Variant).shown(Variant, {"items/s ≤"}),
+    column("items_per_second", Rate, stored<&EstimateVariant::items_per_second>, "Items or tokens per second, at most.").json(Variant).listed(Variant),
+    column("compared_items_per_second", Rate, compared<&EstimateVariant::items_per_second>, "The same, with launches if those of all devices are known.").shown(Variant, {"items/s ≤"}),
     column("largest_batch", Size, stored<&EstimateVariant::largest_batch>, "Largest batch that still fits.").json(Variant).left_out_if_empty().listed(Variant).shown(Variant, {"most users"}, has_limits),
     column("longest_context", Size, stored<&EstimateVariant::longest_context>, "Longest context that still fits.").json(Variant).left_out_if_empty().listed(Variant).shown(Variant, {"longest context"}, has_limits),
     column("memory_context", Size, stored<&EstimateVariant::memory_context>, "Longest context that the memory alone holds.").json(Variant).left_out_if_empty().listed(Variant).follows(View::Csv, "refused"),
     column("position_table", Text, stored<&EstimateVariant::position_table>, "The table of positions that limits the context.").json(Variant).left_out_if_empty(),
     column("joules", Joules, stored<&EstimateVariant::joules>, "Energy of a run at the time bound.").json(Variant).left_out_if_empty().listed(Variant).shown(Variant, {"energy ≈"}).if_any(),
     column("price_per_million", Ratio, stored<&EstimateVariant::price_per_million>, "Price of a million items or tokens, at least.")
-        .json(Variant).left_out_if_empty().listed(Variant).shown(Variant, {"price of a million ≥", 0, 0, ""}).if_any()
+        .json(Variant).left_out_if_empty().listed(Variant),
+    column("compared_price", Ratio, compared_price, "The same, with launches if those of all devices are known.")
+        .shown(Variant, {"price of a million ≥", 0, 0, ""}).if_any()
         .follows(View::Terminal, "prompt_predicted_seconds"),
     column("predicted", Text, stored<&EstimateVariant::predicted>, "The prediction under the requested engine.").json(Variant).left_out_if_empty(),
     column("predicted_engine", Text, inner<&EstimateVariant::predicted, &EstimatePrediction::engine>, "The engine.").listed(Variant),
@@ -680,8 +696,9 @@ constexpr ResultColumn kColumns[] = {
     column("cache_bytes", Bytes, stored<&EstimateVariant::cache_bytes>, "Its part of the key-value cache.")
         .json(Variant).left_out_if_empty().listed(Variant).shown(Variant, {"cache", 4}, has_groups).follows(View::Terminal, "weight_bytes"),
     column("device_items_per_second", Rate, stored<&EstimateVariant::device_items_per_second>, "Items or tokens per second and device, at most.")
-        .json(Variant).left_out_if_empty().listed(Variant).shown(Variant, {"a device ≤"}, has_several)
-        .follows(View::Terminal, "items_per_second"),
+        .json(Variant).left_out_if_empty().listed(Variant),
+    column("compared_device_items_per_second", Rate, compared<&EstimateVariant::device_items_per_second>, "The same, with launches if those of all devices are known.")
+        .shown(Variant, {"a device ≤"}, has_several).follows(View::Terminal, "compared_items_per_second"),
     column("predicted_items_per_second", Rate, inner<&EstimateVariant::predicted, &EstimatePrediction::items_per_second>, "Items or tokens per predicted second.").listed(Variant).shown(Variant, {"items/s ≈"}, has_engine_of_phase),
     column("predicted_device_items_per_second", Rate, inner<&EstimateVariant::predicted, &EstimatePrediction::device_items_per_second>, "The same for each device.").listed(Variant).shown(Variant, {"a device ≈"}, has_engine_of_several),
     column("prompt_tokens", Size, inner<&EstimateVariant::prompt, &EstimatePrompt::tokens>, "Tokens of the prompt.").listed(Variant),

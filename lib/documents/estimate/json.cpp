@@ -345,6 +345,7 @@ template <typename A>
 void fit(A& a, typename A::template Ref<EstimateFit> x) {
   for (const auto& [name, member] : kEstimateFit) a(name, x.*member);
   a("at_least", x.at_least);
+  a.maybe("most_bytes", x.most_bytes);
   a("fits", x.fits);
   a("largest_batch", x.largest_batch);
   a("longest_context", x.longest_context);
@@ -445,6 +446,7 @@ void document(A& a, Doc& x, const Rows& rows) {
   a("count", x.count);
   a.maybe("precision", x.precision);
   a.maybe("exceeded_table", x.exceeded_table);
+  a.maybe("cannot_run", x.cannot_run);
   a.object("totals", Layout::Block, [&](A& inner) { totals(inner, x.totals); });
   rows();
   part(a, "symbolic", Layout::Block, x.symbolic, [](A& inner, auto& symbolic) {
@@ -478,6 +480,7 @@ void document(A& a, Doc& x, const Rows& rows) {
     inner.maybe("precision", each.precision);
     inner.maybe("batch", each.batch);
     inner.maybe("devices", each.devices);
+    inner("needs_export", each.needs_export);
     inner("seconds", each.seconds);
     inner("gain", each.gain);
   });

@@ -107,8 +107,10 @@ const RowBound* EstimateDocument::bound_of_group(std::size_t group) const {
 }
 
 bool EstimateDocument::is_complete() const {
-  const bool has_no_count = is_published(count) && !totals.counts.flops;  // the published program fails
-  return !totals.partial && !(training && training->partial) && !has_no_count && exceeded_table.empty();
+  // A program that fails, or sizes at which the model does not run; with a sweep, only its points count.
+  const auto is_counted = [](const EstimatePoint& point) { return point.counts.flops.has_value(); };
+  const bool has_counts = sweep ? std::ranges::all_of(sweep->points, is_counted) : totals.counts.flops.has_value();
+  return !totals.partial && !(training && training->partial) && has_counts && cannot_run.empty();
 }
 
 std::vector<const EstimateNode*> heaviest(const EstimateDocument& estimate, std::size_t top) {
@@ -265,9 +267,22 @@ const EstimateNode* heaviest_node(std::span<const EstimateNode* const> nodes) {
   return heaviest == nodes.end() ? nullptr : *heaviest;
 }
 
+std::optional<double> compared_seconds(const std::vector<EstimateVariant>& variants, const EstimateVariant& variant) {
+  const bool are_launched = std::ranges::all_of(
+      variants, [](const EstimateVariant& each) { return !each.seconds || each.launched_seconds.has_value(); });
+  return are_launched ? variant.least_seconds() : variant.seconds;
+}
+
+std::string precision_text(Precision asked, std::string_view of_most_work) {
+  const auto is_integer = [](std::string_view format) {
+    return format.starts_with("int") || format.starts_with("uint");
+  };
+  const std::string floats(to_string(asked));
+  return is_integer(of_most_work) && !is_integer(floats) ? cat(of_most_work, ", floats as ", floats) : floats;
+}
+
 std::string precision_text(const EstimateDocument& estimate, TrafficModel traffic,
                            const std::optional<Precision>& asked) {
-  if (asked) return std::string(to_string(*asked));
   // The type of most operations, else of most nodes that work.
   std::map<ElementType, std::pair<double, std::size_t>> work;
   for (const EstimateNode& node : estimate.nodes) {
@@ -279,6 +294,7 @@ std::string precision_text(const EstimateDocument& estimate, TrafficModel traffi
     ++nodes;
   }
   const auto most = std::ranges::max_element(work, {}, [](const auto& each) { return each.second; });
+  if (asked) return precision_text(*asked, most == work.end() ? "" : to_string(most->first));
   return most == work.end() ? "the file's" : std::string(to_string(most->first)) + " (file)";
 }
 

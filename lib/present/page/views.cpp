@@ -70,8 +70,7 @@ std::string draw_memory(const documents::EstimateDocument& estimate, const std::
 std::vector<LineChart> sweep_charts(const documents::EstimateSweep& sweep) {
   std::string subtitle = "both axes logarithmic: a straight line is a power law";
   if (const auto knee = report::knee_of(sweep))
-    subtitle = cat("from ", sweep.dims.front(), " ", base::grouped(knee->size), " on ",
-                   base::rounded(100 * knee->share, 2), " % of the best rate; both axes logarithmic");
+    subtitle = cat(report::knee_text(sweep, *knee), "; both axes logarithmic");
   struct Quantity {
     const char *title, *unit, *bound;
     std::size_t color;

@@ -60,7 +60,7 @@ std::vector<std::int32_t> in_case(const std::vector<std::vector<std::int32_t>>& 
 
 // Kernels of all cases. Cases of equal widths differ only in the precisions, so that these are lists of their own.
 struct Kernels {
-  Lists counts;      // bytes read, bytes written, then for each part: macs, arith, comparisons, special, needed bytes
+  Lists counts;      // bytes read, bytes written, runs, then for each part: macs, arith, comparisons, special, needed bytes
   Lists precisions;  // for each part: its precision and its narrowest one
 };
 
@@ -69,7 +69,7 @@ void write_kernels(base::JsonWriter& json, const char* key, const RooflineWork& 
   std::vector<std::size_t> places;
   std::vector<std::int64_t> count(work.kernels.size(), 0);
   for (const RooflineKernel& kernel : work.kernels) {
-    std::vector<std::int64_t> counts = {kernel.bytes_read, kernel.bytes_written}, precisions;
+    std::vector<std::int64_t> counts = {kernel.bytes_read, kernel.bytes_written, kernel.runs}, precisions;
     for (const RooflinePart& part : kernel.parts) {
       counts.insert(counts.end(), {part.macs, part.arith, part.comparisons, part.special, part.needed_bytes});
       precisions.insert(precisions.end(), {index_of(part.precision), index_of(part.narrowest)});

@@ -21,12 +21,12 @@ function formulas_at(sizes) {
   return value;
 }
 
-const kPart = 7;  // numbers per part of a kernel
-// [bytes read, bytes written, then for each part: macs, arith, comparisons, special, needed bytes, precision, narrowest].
+const kHead = 3, kPart = 7;  // numbers before the parts of a kernel, and per part
+// [bytes read, bytes written, runs, then for each part: macs, arith, comparisons, special, needed bytes, precision, narrowest].
 // In the page, kernels of a case are places in two lists that all cases share.
 function kernel_of(counts, precisions) {
-  const kernel = counts.slice(0, 2);
-  for (let i = 0; 2 * i < precisions.length; ++i) kernel.push(...counts.slice(2 + 5 * i, 7 + 5 * i), precisions[2 * i], precisions[2 * i + 1]);
+  const kernel = counts.slice(0, kHead);
+  for (let i = 0; 2 * i < precisions.length; ++i) kernel.push(...counts.slice(kHead + 5 * i, kHead + 5 * i + 5), precisions[2 * i], precisions[2 * i + 1]);
   return kernel;
 }
 for (const { rows, fused } of what.cases)
@@ -35,7 +35,7 @@ for (const { rows, fused } of what.cases)
 // Busy seconds of tensor units, of lanes, and of lanes with special units; null if a rate is unknown.
 function units_of(kernel, which, value, device) {
   const busy = [0, 0, 0];
-  for (let k = 2; k < kernel.length; k += kPart) {
+  for (let k = kHead; k < kernel.length; k += kPart) {
     const [macs, arith, comparisons, special] = [0, 1, 2, 3].map((i) => value(kernel[k + i]));
     if (macs + arith + special <= 0) continue;
     const rate = device.rates[kernel[k + which]];
@@ -55,7 +55,7 @@ function bound_of(kernel, value, device) {
   const bytes = value(kernel[0]) + value(kernel[1]);
   let memory = 0, flops = 0, macs = 0, main = -1;
   for (let i = 0; i < device.levels.length; i += 2) memory = Math.max(memory, bytes / device.levels[i]);
-  for (let k = 2; k < kernel.length; k += kPart) {
+  for (let k = kHead; k < kernel.length; k += kPart) {
     const counts = [kernel[k], kernel[k + 1], kernel[k + 3], kernel[k + 2]].map(value);
     macs += counts[0];
     flops += counts.reduce((sum, count, i) => sum + count * what.weights[i], 0);
@@ -68,7 +68,7 @@ function bound_of(kernel, value, device) {
   const compute = Math.max(...units), runs = main >= 0 || bytes > 0;
   const rate = main < 0 ? null : device.rates[kernel[main + 5]];
   const seconds = runs ? Math.max(compute, memory) : 0;
-  return { bytes, flops, macs, memory, compute: runs ? compute : 0, seconds, runs, known: true, launched: runs && (device.launch ?? 0) > seconds,
+  return { bytes, flops, macs, memory, compute: runs ? compute : 0, seconds, runs, known: true, launched: runs && (device.launch ?? 0) * value(kernel[2]) > seconds,
     roof: rate ? (value(kernel[main]) > 0 ? rate[2] : rate[4]) : null };
 }
 // Sums over kernels, as in roofline().
@@ -80,10 +80,10 @@ function sums_of(work, unmodelled, value, device) {
     sums.bounds.push(bound);
     sums.seconds += count * bound.seconds;
     if (bound.memory > (bound.compute ?? 0)) sums.memory_bound += count * bound.seconds;
-    if (bound.runs) sums.launches += count;
+    if (bound.runs) sums.launches += count * Math.max(0, value(kernel[2]));
     if (!bound.known) sums.unknown += count;
     units_of(kernel, 6, value, device)?.forEach((seconds, i) => (busy[i] += count * seconds));
-    for (let k = 2; k < kernel.length; k += kPart) needed += count * Math.max(0, value(kernel[k + 4]));
+    for (let k = kHead; k < kernel.length; k += kPart) needed += count * Math.max(0, value(kernel[k + 4]));
   });
   sums.floor = Math.max(...busy);
   for (let i = 0; i < device.levels.length; i += 2) sums.floor = Math.max(sums.floor, (needed - device.levels[i + 1]) / device.levels[i]);
@@ -98,7 +98,8 @@ function answer_of(request) {
   const items = what.tokens !== null ? value(what.tokens) : batch >= 0 ? request.sizes[batch] : null;
   const chosen = request.fused ? fused : rows;
   const launched = device.launch === null ? null : Math.max(chosen.seconds, chosen.launches * device.launch);
-  return { of, device, rows, fused, chosen, macs, items, launched, is_launched: launched !== null && chosen.seconds > 0 && launched > 1.05 * chosen.seconds, flops: what.weights[0] * macs + what.weights[1] * arith + what.weights[2] * special + what.weights[3] * comparisons,
+  const is_launched = launched !== null && chosen.seconds > 0 && launched > 1.05 * chosen.seconds, graph = is_launched ? Math.max(chosen.seconds, device.launch) : chosen.seconds;
+  return { of, device, rows, fused, chosen, macs, items, launched, is_launched, graph, gains_from_graph: is_launched && launched > 1.05 * graph, flops: what.weights[0] * macs + what.weights[1] * arith + what.weights[2] * special + what.weights[3] * comparisons,
     bytes: request.fused ? fused_read + fused_written : read + written, memory: of.memory === null ? null : value(of.memory) };
 }
 
@@ -140,12 +141,12 @@ function headline_of(answer) {
     const other = asked.fused ? [answer.rows.seconds, "unfused"] : [answer.fused.seconds, "fused"];
     const [floor, else_takes] = beside(time, chosen.floor, other[0]), others = [said("floor", { time: floor }), said("other", { time: else_takes, what: other[1] })].join("; ");
     const share = chosen.seconds > 0 ? chosen.memory_bound / chosen.seconds : 0, by_memory = share >= 0.5;
-    add("time", "; ", answer.is_launched ? said("launched", { launched: exact_seconds(answer.launched), time, graph: device.graph })
+    add("time", "; ", answer.is_launched ? said(answer.gains_from_graph ? "launched" : "once", { launched: exact_seconds(answer.launched), time: exact_seconds(answer.graph), graph: device.graph })
       : said(chosen.unknown ? "part" : what.at_least ? "least" : "bound", { time, what: asked.fused ? "fused" : "unfused", others }));
     if (!answer.is_launched) add("bound", ", ", said("limit", { limit: by_memory ? "memory" : "compute", share: exact_part(by_memory ? share : 1 - share) }));
     if (what.tokens !== null && answer.items !== null) {
       const rate = (seconds) => exact_speed(answer.items / seconds, rate_unit(answer));
-      add("rate", ", ", said(answer.is_launched ? "rates" : "rate", { rate: rate(answer.is_launched ? answer.launched : chosen.seconds), graph_rate: rate(chosen.seconds), graph: device.graph }));
+      add("rate", ", ", said(answer.gains_from_graph ? "rates" : "rate", { rate: rate(answer.is_launched ? answer.launched : chosen.seconds), graph_rate: rate(answer.graph), graph: device.graph }));
     }
   }
   if (fits) add("fit", "; ", fit);
@@ -153,12 +154,12 @@ function headline_of(answer) {
 }
 // What the page knows to be faster; advice on precision and batch is for the sizes of the command line.
 function actions_of(answer) {
-  const { chosen, fused, device } = answer, list = [], gain = (from, to) => ` (${digits3(from / to)}×).`;
+  const { chosen, fused, device } = answer, list = [], gain = (from, to) => ` (${digits3(from / to)}× lower bound).`;
   if (unset_sizes().length) return list;
   const most = fits_text(answer).startsWith("does not") && largest_text(answer).split("largest batch ")[1];
   if (most) list.push(`Batch ${most} is the largest that fits.`);
   if (asked.resident) return list;
-  if (answer.is_launched) list.push(said("graph", { graph: device.graph, from: exact_seconds(answer.launched), to: exact_seconds(chosen.seconds) }) + gain(answer.launched, chosen.seconds));
+  if (answer.gains_from_graph) list.push(said("graph", { graph: device.graph, from: exact_seconds(answer.launched), to: exact_seconds(answer.graph) }) + gain(answer.launched, answer.graph));
   const now = Math.max(chosen.seconds, answer.launched ?? 0), then = Math.max(fused.seconds, fused.launches * (device.launch ?? 0));
   if (!asked.fused && now > 1.05 * then) list.push(said("fuse", { from: exact_seconds(now), to: exact_seconds(then) }) + gain(now, then));
   return list;
@@ -166,8 +167,8 @@ function actions_of(answer) {
 // The answer in the wording of the command line.
 function facts_of_answer(answer) {
   const { chosen, device } = answer, at_least = answer.of.unmodelled > 0 || what.at_least ? "≥ " : "", time = chosen.seconds;
+  if (unset_sizes().length) return [];
   const facts = [["work", at_least + exact_count(answer.flops, "FLOP"), exact_count(answer.macs) + " multiply-accumulates"]];
-  if (unset_sizes().length) return facts;
   if (!asked.resident) {
     facts.push(["traffic", at_least + exact_count(answer.bytes, "B"), answer.bytes > 0 && !answer.of.unmodelled ? exact_intensity(answer.flops / answer.bytes) + " FLOP/B" : ""]);
     facts.push(["speed", "≤ " + exact_speed((answer.items ?? 1) / (answer.is_launched ? answer.launched : time), rate_unit(answer)), `${chosen.launches.toLocaleString("en")} kernel${chosen.launches === 1 ? "" : "s"}`]);

@@ -158,7 +158,7 @@ struct Series {
   double seconds = 0, bound_seconds = 0;  // sums over items
   std::optional<double> run_seconds;      // measured wall time of a run, if the file of the kernels has it
   double whole_seconds() const { return run_seconds.value_or(seconds); }
-  double memory_share = 0, latency_share = 0;  // of the time, in items with this limit
+  double memory_share = 0;  // of the time, in items whose traffic takes longest
   std::optional<Star> bound_star, measured_star;
   std::array<std::pair<std::size_t, double>, kAbsences> absent{};  // number of items and their share of the time
   std::size_t outside = 0;                                         // items outside the frame

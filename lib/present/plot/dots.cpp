@@ -170,20 +170,17 @@ std::string_view to_string(Limit limit) {
 }
 
 void finish_series(Series& series, const Chart& chart) {
-  double memory_seconds = 0, latency_seconds = 0;
+  double memory_seconds = 0;
   for (Item& item : series.items) {
     item.absence = absence_of(item, series.has_time());
     item.limit = limit_of(item, chart.device.launch_overhead_seconds.value.value_or(0));
     const double seconds = series.seconds_of(item);
     series.seconds += seconds;
     series.bound_seconds += item.bound_seconds.value_or(0);
-    if (item.limit == Limit::Memory) memory_seconds += seconds;
-    if (item.limit == Limit::Latency) latency_seconds += seconds;
+    const bool is_traffic = item.compute_seconds && item.memory_seconds && *item.memory_seconds > *item.compute_seconds;
+    if (item.limit == Limit::Memory || (item.limit == Limit::Latency && is_traffic)) memory_seconds += seconds;
   }
-  if (series.seconds > 0) {
-    series.memory_share = memory_seconds / series.seconds;
-    series.latency_share = latency_seconds / series.seconds;
-  }
+  if (series.seconds > 0) series.memory_share = memory_seconds / series.seconds;
   group_types(series);
 
   std::map<Same, std::size_t> dot_at;

@@ -221,9 +221,11 @@ std::string summary(const Chart& chart, const Series& series) {
   const ChartEstimate* const estimate = chart.estimate_of(series);
   const std::size_t nodes = estimate == nullptr ? 0 : estimate->nodes.size();
   const bool has_kernels = std::ranges::any_of(series.items, [](const Item& item) { return item.nodes.size() > 1; });
-  std::string text = has_kernels ? count_text(series.items.size(), "kernel", "kernels") + " of " +
-                                       count_text(nodes, "operator", "operators")
-                                 : count_text(series.items.size(), "operator", "operators");
+  const auto working = static_cast<std::size_t>(
+      std::ranges::count_if(series.items, [](const Item& item) { return item.absence != Absence::NoWork; }));
+  std::string text =
+      has_kernels ? count_text(working, "kernel", "kernels") + " of " + count_text(nodes, "operator", "operators")
+                  : count_text(series.items.size(), "operator", "operators");
   if (series.seconds <= 0) return text;
   const auto& star = series.has_time() ? series.measured_star : series.bound_star;
   const bool at_least = estimate != nullptr && estimate->document().totals.partial;
@@ -234,11 +236,12 @@ std::string summary(const Chart& chart, const Series& series) {
     text += " · " + base::si_text(run->seconds, "s") + " measured, of which its roofs explain " +
             percent_text(series.seconds / run->seconds);
   if (star) text += " · " + base::si_text(star->y(), "FLOP/s") + " · " + plain(star->x()) + " FLOP/B";
-  if (series.has_time() && series.bound_seconds > 0)
-    text += " · " + percent_text(series.bound_seconds / series.whole_seconds()) + " of its roofs";
-  text += series.latency_share > series.memory_share
-              ? " · " + percent_text(series.latency_share) + " of the time in kernels shorter than a launch"
-              : " · memory-bound for " + percent_text(series.memory_share) + " of the time";
+  // Of one series, the headline says what limits it.
+  if (chart.series.size() > 1) {
+    if (series.has_time() && series.bound_seconds > 0)
+      text += " · " + percent_text(series.bound_seconds / series.whole_seconds()) + " of its roofs";
+    text += " · memory-bound for " + percent_text(series.memory_share) + " of the time";
+  }
   if (estimate == nullptr) return text;
   if (const auto& roofline = estimate->document().roofline; roofline && roofline->predicted)
     text += " · predicted " + base::si_text(*roofline->predicted->seconds, "s");

@@ -57,13 +57,23 @@ void add_measured(const Series& series, const documents::EstimateMeasured* known
 }
 
 // The bounds of a series by the roofs of the chart, if its estimate has none for this machine.
-report::Bounds bounds_of(const Series& series, const EstimateDocument* estimate) {
-  report::Bounds bounds{.seconds = series.seconds, .memory_share = series.memory_share};
+report::Bounds bounds_of(const DeviceSpec& device, const Series& series, const EstimateDocument* estimate) {
+  RooflineTotals totals;
+  totals.seconds = series.seconds;
+  report::Bounds bounds{.seconds = series.seconds, .memory_share = series.memory_share, .device = device.name};
   if (estimate != nullptr && estimate->traffic) bounds.traffic = estimate->traffic->model;
+  // Another machine launches the same kernels.
+  if (estimate != nullptr && estimate->roofline && device.launch_overhead_seconds.known()) {
+    totals.launches = estimate->roofline->totals.launches;
+    totals.eager_seconds =
+        std::max(totals.seconds, static_cast<double>(totals.launches) * *device.launch_overhead_seconds.value);
+    bounds.launched = totals.eager_seconds;
+  }
+  bounds.graph = totals.graph_seconds();
   return bounds;
 }
 
-// The verdict on two series: that on their estimates if both are of this device, else that on their times.
+// The verdict on two series. It compares their estimates if both are of this device, and their times if not.
 report::TimeChange contrast_of(const Chart& chart, const Series& before, const Series& after,
                                std::vector<std::string>& remarks) {
   const auto document = [&](const Series& series) {
@@ -182,17 +192,17 @@ std::optional<Verdict> verdict_of(const Chart& chart) {
 std::optional<Verdict> verdict_of(const Chart& chart, const Series& series) {
   const EstimateDocument* estimate = series.estimate ? &chart.estimates[*series.estimate].document() : nullptr;
   const bool is_here = estimate != nullptr && estimate->roofline && estimate->roofline->device == chart.device.id;
-  const bool is_unset = estimate != nullptr && !estimate->unset.empty();
-  if (series.seconds <= 0 && !is_unset) return std::nullopt;
+  const bool is_blocked = estimate != nullptr && !estimate->can_run();
+  if (series.seconds <= 0 && !is_blocked) return std::nullopt;
   Verdict verdict;
-  if (is_here || is_unset) {
+  if (is_here || is_blocked) {
     verdict = report::verdict_of(*estimate).value_or(Verdict());
   } else if (!series.has_time()) {
-    report::say_bounds(verdict, bounds_of(series, estimate));
+    report::say_bounds(verdict, bounds_of(chart.device, series, estimate));
   }
   verdict.model = series.label;
   if (verdict.device.empty()) verdict.device = chart.device.name;
-  if (is_unset) return verdict;
+  if (is_blocked) return verdict;
   if (series.has_time())
     add_measured(series, is_here && estimate->measured ? &*estimate->measured : nullptr, verdict);
   else if (series.measured_star && series.trajectory.empty() && !(is_here && estimate->measured))

@@ -68,7 +68,7 @@ Line work_line(const Data& data) {
 // The memory of a training step, else of a run, with the parts that add up to it.
 Line memory_line(const EstimateDocument& estimate) {
   const EstimateTotals& totals = estimate.totals;
-  if (estimate.fit && estimate.unset.empty()) {
+  if (estimate.fit && estimate.can_run()) {
     const EstimateFit& fit = *estimate.fit;
     std::string parts = cat("weights ", bytes(fit.weight_bytes), " + activations ", bytes(fit.activation_bytes));
     if (fit.cache_bytes && *fit.cache_bytes > 0) parts += cat(" + cache ", bytes(fit.cache_bytes));
@@ -112,7 +112,7 @@ Line phase_line(const EstimateDocument& estimate) {
 Line fit_line(const EstimateDocument& estimate) {
   const EstimateFit& fit = *estimate.fit;
   const std::string device = device_text(*estimate.roofline);
-  if (!estimate.exceeded_table.empty()) return {"fits", "no", table_text(estimate)};
+  if (!estimate.cannot_run.empty()) return {"fits", "no", table_text(estimate)};
   if (!fit.device_bytes) return {"fits", "?", cat("the memory of ", device, " is not known")};
   if (!fit.total_bytes) return {"fits", "?", cat("depends on ", base::joined(estimate.unset, ", ", base::printable))};
   const bool has_users = estimate.phase && estimate.phase->phase == Phase::Decode;
@@ -127,7 +127,7 @@ Line fit_line(const EstimateDocument& estimate) {
       : *fit.fits ? "yes"
                   : "does not fit",
       dotted({cat(fit.at_least
-                      ? bytes(fit.total_bytes.at_least(fit.at_least))
+                      ? fits_bytes(fit)
                       : memory_share(static_cast<double>(*fit.total_bytes), static_cast<double>(*fit.device_bytes)),
                   " of the ", bytes(fit.device_bytes), " of ", device),
               fit.largest_batch ? cat(has_users ? "most users " : "largest batch ", base::grouped(*fit.largest_batch))
@@ -157,17 +157,17 @@ Line speed_line(const Data& data, const Bounds& bounds) {
   const EstimateRoofline& roofline = *estimate.roofline;
   const double seconds = bounds.is_launch_bound() ? *bounds.launched : bounds.seconds;
   const auto rate = [&](double count, double time) { return rate_text(count / time, rate_unit(estimate)); };
-  const double items = documents::real(roofline.items).value_or(1);
+  const double items = items_kept(estimate);
   std::string shares;
   if (const auto& phase = estimate.phase) {
-    const double slower = bounds.seconds / seconds;
+    const double slower = bounds.seconds / seconds * items / documents::real(roofline.items).value_or(1);
     if (phase->user_tokens_per_second)
       shares = cat(rate_text(*phase->user_tokens_per_second * slower, "tokens/s"), " a user");
     if (phase->device_tokens_per_second && roofline.parallel)
       shares = dotted({shares, cat(rate_text(*phase->device_tokens_per_second * slower, "tokens/s"), " a device")});
   }
-  if (bounds.is_launch_bound())
-    shares = dotted({shares, cat(rate(items, bounds.seconds), " as a ", graph_name(bounds.device))});
+  if (bounds.gains_from_graph())
+    shares = dotted({shares, cat(rate(items, bounds.graph), " as a ", graph_name(bounds.device))});
   const RooflineTotals& totals = roofline.totals;
   const std::string kernels = cat(base::counted(totals.launches, "kernel"),
                                   data.traffic() == TrafficModel::Unfused ? ", one a node" : " after fusion");
@@ -180,15 +180,11 @@ std::string predicted_rate(const EstimateDocument& estimate) {
   const EstimateRoofline& roofline = *estimate.roofline;
   if (!estimate.phase || !roofline.items) return "";
   const documents::EstimatePhase& phase = *estimate.phase;
-  const double steps = 1 / *roofline.predicted->seconds;
-  double tokens = static_cast<double>(*roofline.items), own = documents::real(phase.sequence_tokens).value_or(0);
+  const double steps = 1 / *roofline.predicted->seconds, tokens = items_kept(estimate);
+  const double own = documents::real(phase.sequence_tokens).value_or(0) * tokens / static_cast<double>(*roofline.items);
   std::string accepted;
-  if (phase.speculated) {  // only the accepted tokens of a step count
-    const double part = phase.speculated->tokens_per_step / static_cast<double>(phase.speculated->tokens + 1);
-    tokens *= part;
-    own *= part;
+  if (phase.speculated)
     accepted = cat(base::rounded(phase.speculated->tokens_per_step), " tokens of a user's step stay");
-  }
   std::string rate = rate_text(tokens * steps, "tokens/s");
   if (own > 0) rate += cat(", ", rate_text(own * steps, "a user"));
   if (roofline.parallel)
@@ -285,12 +281,13 @@ void add_times(std::vector<Line>& lines, const Data& data, const Verdict& verdic
   if (verdict.limit != bound.limit) lines.push_back({"bound", at_least(bounds.seconds), bound.headline(" · ")});
   lines.push_back(speed_line(data, bounds));
   if (const std::string why = why_at_least(estimate); !why.empty()) lines.push_back({"", "", why});
+  const bool is_step = estimate.training && estimate.training->time;
   if (bounds.is_launch_bound())
-    lines.push_back(
-        {"launches", at_least(*bounds.launched),
-         cat(base::counted(roofline.totals.launches, "kernel"), ", each launched in ",
-             base::si_seconds(*roofline.launch_overhead_seconds), roofline.launch_is_assumed ? " (assumed)" : "",
-             " · a ", graph_name(bounds.device), " hides that")});
+    lines.push_back({"launches", at_least(*bounds.launched),
+                     cat(base::counted((is_step ? *estimate.training->time : roofline.totals).launches, "kernel"),
+                         ", each launched in ", base::si_seconds(*roofline.launch_overhead_seconds),
+                         roofline.launch_is_assumed ? " (assumed)" : "",
+                         bounds.gains_from_graph() ? cat(" · a ", graph_name(bounds.device), " lowers that") : "")});
   if (const auto& handover = roofline.handover)
     lines.push_back(
         {"handover", at_least(handover->transfer_seconds),
@@ -314,8 +311,9 @@ void add_actions(std::vector<Line>& lines, const Verdict& verdict) {
     const Action& action = verdict.actions[i];
     lines.push_back({i > 0                ? ""
                      : verdict.is_blocked ? "cure"
-                                          : "faster",
-                     action.gain ? cat(base::rounded(*action.gain), "×") : "", dotted({action.text, action.request})});
+                                          : "advice",
+                     action.gain ? cat(base::rounded(*action.gain), "× lower") : "",
+                     dotted({action.text, action.request})});
   }
 }
 
@@ -338,6 +336,8 @@ void add_heaviest(std::vector<Line>& lines, const EstimateDocument& estimate, st
   const auto [rows, total] = folded_rows(estimate);
   const bool is_narrow = width > 0 && width < kWide;
   const char* const label = has_predicted_rows(estimate) ? "slowest" : "heaviest";
+  const bool is_launched = estimate.roofline && estimate.can_run() && bounds_of(estimate).is_launch_bound();
+  const char* const of_what = is_launched && !has_predicted_rows(estimate) ? " of work" : "";
   for (std::size_t i = 0; i < std::min(rows.size(), kHeaviest); ++i) {
     const Folded& row = rows[i];
     std::string remark = base::elide(base::printable(row.ops), 24), bound;
@@ -349,7 +349,7 @@ void add_heaviest(std::vector<Line>& lines, const EstimateDocument& estimate, st
     // The name gets the remaining width.
     const std::size_t taken = kMargin + base::display_width(remark) + 2 + base::display_width(bound);
     const std::size_t room = width == 0 ? kNameWidth : width > taken + 16 ? width - taken : 16;
-    lines.push_back({i == 0 ? label : "", percent_of(row.weight, total),
+    lines.push_back({i == 0 ? label : "", percent_of(row.weight, total) + (i == 0 ? of_what : ""),
                      remark + "  " + end_of(base::printable(row.name), room) + bound});
   }
 }
@@ -361,7 +361,7 @@ std::vector<Line> answer_lines(const Data& data) {
   if (estimate.roofline && estimate.unset.empty()) {
     const std::optional<Verdict> verdict = verdict_of(estimate);
     if (estimate.fit) lines.push_back(fit_line(estimate));
-    if (estimate.exceeded_table.empty()) {  // else no run has a time
+    if (estimate.cannot_run.empty()) {  // else no run has a time
       if (estimate.roofline->parallel) add_devices(lines, estimate);
       add_times(lines, data, *verdict);
       add_energy(lines, estimate);
@@ -369,7 +369,7 @@ std::vector<Line> answer_lines(const Data& data) {
     }
   }
   // Shares of time are not known at open sizes.
-  if (!data.published() && (estimate.unset.empty() || !estimate.roofline))
+  if (!data.published() && (estimate.can_run() || !estimate.roofline))
     add_heaviest(lines, estimate, data.options.width);
   return lines;
 }

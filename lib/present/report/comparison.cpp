@@ -27,9 +27,12 @@ using Layout = base::JsonWriter::Layout;
 constexpr std::size_t kShown = 10;  // rows shown by default, largest changes first
 
 // after − before; empty if either is.
+bool is_least(const Cell& cell) { return std::holds_alternative<documents::AtLeast>(cell); }
+
+// A lower bound where `after` is one; not known where `before` is.
 Cell difference(const Cell& before, const Cell& after) {
-  const Int *a = documents::whole(before), *b = documents::whole(after);
-  if (a != nullptr && b != nullptr) return *b - *a;
+  const Int *a = std::get_if<Int>(&before), *b = documents::whole(after);
+  if (a != nullptr && b != nullptr) return is_least(after) ? Cell(documents::AtLeast{*b - *a}) : Cell(*b - *a);
   const double *x = std::get_if<double>(&before), *y = std::get_if<double>(&after);
   return x != nullptr && y != nullptr ? Cell(*y - *x) : Cell();
 }
@@ -39,12 +42,15 @@ std::string signed_text(const Cell& change, CellKind kind) {
   if (const double* const seconds = std::get_if<double>(&change))
     return (*seconds < 0 ? "-" : "+") + base::si_seconds(std::abs(*seconds));
   if (kind == CellKind::Seconds) return "";
+  const Int* const whole = documents::whole(change);
+  if (is_least(change)) return "≥ " + signed_text(Cell(*whole), kind);
   return (documents::number(change).value_or(0) > 0 ? "+" : "") + known_text(change, kind);
 }
 
 std::string ratio_text(const Cell& before, const Cell& after) {
   const std::optional<double> a = documents::number(before), b = documents::number(after);
-  return a && b && *a != 0 ? base::rounded(*b / *a) + "×" : "";
+  if (!a || !b || *a == 0 || is_least(before)) return "";
+  return cat(is_least(after) ? "≥ " : "", base::rounded(*b / *a), "×");
 }
 
 // Nodes or kernels of one of the estimates: one, or those of a block.
@@ -209,7 +215,7 @@ std::vector<Total> totals_of(const EstimateDocument& before, const EstimateDocum
   }
   totals.push_back({"activation_peak_bytes", "activation peak", CellKind::Bytes,
                     cell_of(before.totals.activation_peak_bytes), cell_of(after.totals.activation_peak_bytes)});
-  if (before.roofline && after.roofline) {
+  if (before.roofline && after.roofline && before.can_run() && after.can_run()) {
     const RooflineTotals &x = before.roofline->totals, &y = after.roofline->totals;
     totals.push_back({"seconds", "time ≥", CellKind::Seconds, x.seconds, y.seconds});
     const auto add = [&](const char* name, const char* label, const std::optional<double>& a,

@@ -19,16 +19,19 @@ std::vector<std::string> basis_of(const EstimateDocument& estimate) {
   return {std::string(to_string(traffic)), documents::precision_text(estimate, traffic, estimate.precision)};
 }
 
-ComparedTime time_of(const EstimateDocument& estimate, TimeKind kind) {
+// `is_launched`: with one launch a kernel.
+ComparedTime time_of(const EstimateDocument& estimate, TimeKind kind, bool is_launched) {
   const documents::EstimateRoofline& roofline = *estimate.roofline;
-  const bool is_step = estimate.training && estimate.training->time;
+  const RooflineTotals& bound =
+      estimate.training && estimate.training->time ? *estimate.training->time : roofline.totals;
   ComparedTime time{.flops = documents::real(estimate.totals.counts.flops),
                     .units = documents::real(roofline.items),
                     .are_tokens = estimate.phase.has_value(),
                     .basis = basis_of(estimate)};
   switch (kind) {
     case TimeKind::Bound:
-      time.seconds = is_step ? estimate.training->time->seconds : roofline.totals.seconds;
+      time.seconds = is_launched ? *bound.eager_seconds : bound.seconds;
+      if (is_launched) time.basis.emplace_back("launched kernel by kernel");
       break;
     case TimeKind::Predicted:
       time.seconds = roofline.predicted->seconds.value_or(0);
@@ -105,9 +108,12 @@ Contrast contrast(const EstimateDocument& before, const EstimateDocument& after)
   const auto add = [&](const std::string& remark) { result.remarks.push_back(remark); };
   const EstimateCounts &x = before.totals.counts, &y = after.totals.counts;
   const auto both_have = [&](const auto& has) { return has(before) && has(after); };
-  const bool is_timed = both_have([](const EstimateDocument& each) {
-    return each.roofline && each.roofline->totals.seconds > 0 && each.unset.empty();
-  });
+  const bool is_timed =
+      both_have([](const EstimateDocument& each) { return each.roofline && each.roofline->totals.seconds > 0; });
+  // As in the headlines of both: launches decide where they are the limit of one.
+  const bool is_launched =
+      is_timed && both_have([](const EstimateDocument& each) { return bounds_of(each).launched.has_value(); }) &&
+      (bounds_of(before).is_launch_bound() || bounds_of(after).is_launch_bound());
   const auto counted = [&](const Count& a, const Count& b, const std::string& unit) {
     return both(cell(a, unit), cell(b, unit));
   };
@@ -118,10 +124,12 @@ Contrast contrast(const EstimateDocument& before, const EstimateDocument& after)
     };
     const bool is_predicted = both_have(has_prediction);
     const TimeKind kind = is_measured ? TimeKind::Measured : is_predicted ? TimeKind::Predicted : TimeKind::Bound;
-    static_cast<TimeChange&>(result) = time_change(kind, time_of(before, kind), time_of(after, kind));
+    const auto change = [&](TimeKind of, bool with_launches) {
+      return time_change(of, time_of(before, of, with_launches), time_of(after, of, with_launches));
+    };
+    static_cast<TimeChange&>(result) = change(kind, is_launched);
     if (kind != TimeKind::Bound) {
-      const TimeChange bound =
-          time_change(TimeKind::Bound, time_of(before, TimeKind::Bound), time_of(after, TimeKind::Bound));
+      const TimeChange bound = change(TimeKind::Bound, is_launched);
       add(cat(bound.verdict, ": ", bound.times));
     }
   } else {
@@ -132,28 +140,30 @@ Contrast contrast(const EstimateDocument& before, const EstimateDocument& after)
       if (std::ranges::find(unset, dim) == unset.end()) unset.push_back(dim);
     if (!unset.empty()) add(cat("set ", base::joined(unset, ", ", base::printable), " to compare times"));
   }
-  // The other traffic model can turn the verdict round.
-  const auto other = [&](TrafficModel model, std::optional<double> documents::EstimateRoofline::*seconds) {
-    if (!is_timed || (traffic_of(before) == model && traffic_of(after) == model)) return;
-    const std::optional<double>&a = (*before.roofline).*seconds, &b = (*after.roofline).*seconds;
+  // Under other conditions the verdict can turn round.
+  const auto other = [&](std::string_view label, const std::optional<double>& a, const std::optional<double>& b) {
     if (!a || !b || *a <= 0 || *b <= 0) return;
-    add(cat("if every kernel is ", to_string(model), ": ", times_text(*a, *b, "lower", "higher"), ", ",
-            seconds_text(*a, *b)));
+    ComparedTime from = time_of(before, TimeKind::Bound, false), to = time_of(after, TimeKind::Bound, false);
+    from.seconds = *a, to.seconds = *b;
+    from.basis.clear();
+    const TimeChange change = time_change(TimeKind::Bound, from, to);
+    add(cat(label, ": ", change.verdict, ", ", change.times));
   };
-  other(TrafficModel::Fused, &documents::EstimateRoofline::fused_seconds);
-  other(TrafficModel::Unfused, &documents::EstimateRoofline::unfused_seconds);
   if (is_timed) {
-    const RooflineTotals &a = before.roofline->totals, &b = after.roofline->totals;
-    if (a.eager_seconds && b.eager_seconds &&
-        (differ(a.seconds, *a.eager_seconds) || differ(b.seconds, *b.eager_seconds)))
-      add(cat("launched kernel by kernel: ", times_text(*a.eager_seconds, *b.eager_seconds, "lower", "higher"), ", ",
-              seconds_text(*a.eager_seconds, *b.eager_seconds)));
+    const documents::EstimateRoofline &from = *before.roofline, &to = *after.roofline;
+    const RooflineTotals &a = from.totals, &b = to.totals;
+    const auto all_are = [&](TrafficModel model) { return traffic_of(before) == model && traffic_of(after) == model; };
+    if (!all_are(TrafficModel::Fused)) other("if every kernel is fused", from.fused_seconds, to.fused_seconds);
+    if (!all_are(TrafficModel::Unfused)) other("if every kernel is unfused", from.unfused_seconds, to.unfused_seconds);
+    if (is_launched) other("captured as one graph", bounds_of(before).graph, bounds_of(after).graph);
     if (a.at_least || b.at_least) add("times of the modelled part");
     if (x.flops && y.flops && differ(*documents::real(x.flops), *documents::real(y.flops)))
       add(cat("work of a run ", counted(x.flops, y.flops, operation(after.count))));
   }
   for (const auto& [name, side] : {std::pair{"before", &before}, {"after", &after}})
-    if (side->fit && side->fit->fits == false)
+    if (!side->cannot_run.empty())
+      add(cat(name, " cannot run: ", base::printable(side->cannot_run)));
+    else if (side->fit && side->fit->fits == false)
       add(cat(name, " does not fit: ", cell(side->fit->total_bytes, "B"), " of ", cell(side->fit->device_bytes, "B")));
   return result;
 }

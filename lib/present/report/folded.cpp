@@ -70,8 +70,7 @@ void name_first(std::vector<Folded>& rows) {
   std::map<std::string, std::size_t> times;
   for (const Folded& row : rows) ++times[row.name];
   for (Folded& row : rows)
-    if (row.times > 1 && (times[row.name] > 1 || row.name.find('/') == std::string::npos))
-      row.name = row.first + ", …";
+    if (row.times > 1 && (times[row.name] > 1 || row.name.find('/') == std::string::npos)) row.name = row.first + ", …";
 }
 
 namespace {

@@ -76,6 +76,10 @@ void add_time_rows(base::Grid& grid, const Data& data) {
     grid.rows.push_back({"time ≥", "", std::string(kUnknown), "depends on " + base::joined(data.estimate.unset)});
     return;
   }
+  if (!data.estimate.cannot_run.empty()) {
+    grid.rows.push_back({"time", "", "none", "cannot run: " + base::printable(data.estimate.cannot_run)});
+    return;
+  }
   const bool is_fused = data.traffic() != TrafficModel::Unfused;
   grid.rows.push_back({"time ≥", "", base::si_seconds(totals.seconds),
                        at_least + counted(totals.launches, "kernel") + (is_fused ? " after fusion" : ", one a node") +

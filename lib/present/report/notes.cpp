@@ -118,7 +118,8 @@ std::string diagnostics_report(const std::vector<Diagnostic>& diagnostics, Sever
   std::string text;
   std::size_t shown = 0, hidden = 0, following = 0;
   for (const Diagnostic& diagnostic : diagnostics) {
-    if (diagnostic.severity < least && diagnostic.cause != Cause::OpenBranch) continue;
+    const bool decides = diagnostic.cause == Cause::OpenBranch || diagnostic.cause == Cause::OpenSizes;
+    if (diagnostic.severity < least && !decides) continue;
     if (shown > 0 && diagnostic.cause == Cause::UnknownInput) {
       ++following;
       continue;
@@ -155,7 +156,7 @@ std::string free_dims_report(const documents::EstimateDocument& estimate) {
       return dim;
     });
     text += cat("free dims taken as 1: ", names, "; set them with", remedy,
-                estimate.unset.empty() ? "" : " for times and fits", ", or see formulas with --symbolic\n");
+                estimate.unset.empty() ? "" : " for work, times and fits", ", or see formulas with --symbolic\n");
   }
   const std::string problem = estimate::impossible_size(estimate);
   text += problem.empty() ? unknown_work(estimate) : cat("warning: ", command_line(problem), "\n");

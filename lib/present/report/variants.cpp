@@ -122,11 +122,12 @@ std::string device_count_remarks(const documents::EstimateDocument& estimate) {
   if (!std::ranges::any_of(variants, [](const auto& each) { return each.parallel.has_value(); })) return {};
   const bool is_predicted = std::ranges::any_of(variants, [](const auto& each) { return each.predicted.has_value(); });
   const auto total = [&](const documents::EstimateVariant& each) {
-    return is_predicted ? each.predicted ? each.predicted->items_per_second : std::nullopt : each.items_per_second;
+    return is_predicted ? each.predicted ? each.predicted->items_per_second : std::nullopt
+                        : documents::at_compared_seconds(variants, each, each.items_per_second);
   };
   const auto of_each = [&](const documents::EstimateVariant& each) {
     return is_predicted ? each.predicted ? each.predicted->device_items_per_second : std::nullopt
-                        : each.device_items_per_second;
+                        : documents::at_compared_seconds(variants, each, each.device_items_per_second);
   };
   const std::string rate = estimate.phase ? "most tokens/s" : "most items/s", sign = is_predicted ? " ≈" : " ≤";
   return least_devices(variants) + most(variants, rate + sign, total) +
@@ -158,6 +159,7 @@ std::string decisive(const documents::EstimateDocument& estimate) {
   // The widest spread of times over variants that differ in one choice alone.
   std::pair<double, const char*> spreads[] = {
       {1, "the device"}, {1, "the precision"}, {1, "fusion"}, {1, "the number of devices"}};
+  const auto least = [&](const Variant& each) { return *documents::compared_seconds(variants, each); };
   for (const Variant& a : variants)
     for (const Variant& b : variants) {
       if (!a.seconds || !b.seconds || !a.fits.value_or(true) || !b.fits.value_or(true)) continue;
@@ -165,7 +167,7 @@ std::string decisive(const documents::EstimateDocument& estimate) {
                              a.devices() != b.devices()};
       if (std::ranges::count(differ, true) != 1) continue;
       double& widest = spreads[std::ranges::find(differ, true) - differ].first;
-      widest = std::max(widest, *a.least_seconds() / *b.least_seconds());
+      widest = std::max(widest, least(a) / least(b));
     }
   const auto& [factor, choice] = *std::ranges::max_element(spreads, {}, &std::pair<double, const char*>::first);
   const std::string remarks =

@@ -28,13 +28,14 @@ using documents::EstimateVariant;
 using Named = std::pair<std::string_view, std::string_view>;
 
 // clang-format off
-constexpr std::array<Named, 18> kSentences = {{
+constexpr std::array<Named, 19> kSentences = {{
     {"bound",     "{time} {what} ({others})"},
     {"least",     "≥ {time} {what} ({others})"},
     {"part",      "≥ {time} {what} for what is modelled ({others})"},
     {"floor",     "floor {time}"},
     {"other",     "{time} {what}"},
     {"launched",  "launch-bound: ≥ {launched}; {time} as a {graph}"},
+    {"once",      "launch-bound: ≥ {launched}"},
     {"limit",     "{limit}-bound for {share} % of the time"},
     {"fits",      "fits: {part}"},
     {"misfit",    "does not fit: {part}"},
@@ -89,11 +90,22 @@ double memory_share_of(const EstimateDocument& estimate) {
 std::string fit_text(const EstimateFit& fit, bool is_each) {
   if (!fit.fits || !fit.device_bytes || !fit.total_bytes) return "";
   const std::string used = cell(Count(*fit.total_bytes), "B"), whole = cell(fit.device_bytes, "B");
-  std::string part = cat(cell(fit.total_bytes.at_least(fit.at_least), "B"), " of ", whole);
+  std::string part = cat(fits_bytes(fit), " of ", whole);
   if (used == whole && *fit.total_bytes != *fit.device_bytes)  // "141 GB of 141 GB" explains nothing
     part += cat(" (", memory_share(static_cast<double>(*fit.total_bytes), static_cast<double>(*fit.device_bytes)), ")");
   return said(sentence(*fit.fits ? "fits" : "misfit"), {{"part", part + (is_each ? " each" : "")}});
 }
+
+}  // namespace
+
+double items_kept(const EstimateDocument& estimate) {
+  const double items = documents::real(estimate.roofline->items).value_or(1);
+  if (!estimate.phase || !estimate.phase->speculated) return items;
+  const auto& speculated = *estimate.phase->speculated;
+  return items * speculated.tokens_per_step / static_cast<double>(speculated.tokens + 1);
+}
+
+namespace {
 
 Action advised(const EstimateAdvice& advice, const EstimateDocument& estimate, const Bounds& bounds) {
   const std::string to = base::si_seconds(advice.seconds);
@@ -108,7 +120,8 @@ Action advised(const EstimateAdvice& advice, const EstimateDocument& estimate, c
                                              : cat(base::grouped(advice.devices.value_or(1)), " devices");
     return {.text = said(sentence("cure"), {{"how", how}, {"time", to}}), .request = advice.change};
   }
-  if (advice.kind == AdviceKind::Launch) return {.text = said(sentence("graph"), times), .gain = advice.gain, .lowers_bound = true};
+  if (advice.kind == AdviceKind::Launch)
+    return {.text = said(sentence("graph"), times), .gain = advice.gain, .lowers_bound = true};
   if (!advice.batch) {
     action.text = said(sentence(advice.precision ? "precision" : "fuse"), times);
     return action;
@@ -116,11 +129,12 @@ Action advised(const EstimateAdvice& advice, const EstimateDocument& estimate, c
   const bool has_items = estimate.roofline->items.has_value();
   action.of_what = has_items ? rate_unit(estimate) : "items/s";
   const double now = std::max(bounds.seconds, bounds.launched.value_or(0));
-  const double rate = documents::real(estimate.roofline->items).value_or(1) / now * advice.gain;
+  const double rate = items_kept(estimate) / now * advice.gain;
   action.text = said(sentence("batch"), {{"batch", base::grouped(*advice.batch)},
                                          {"rate", rate_text(rate, action.of_what)},
                                          {"time", to},
                                          {"run", estimate.phase ? "step" : "run"}});
+  if (advice.needs_export) action.text += ", after an export with a free batch";
   return action;
 }
 
@@ -128,9 +142,8 @@ Action advised(const EstimateAdvice& advice, const EstimateDocument& estimate, c
 // follows from the bounds.
 void add_advice(Verdict& verdict, const EstimateDocument& estimate, const Bounds& bounds) {
   std::vector<EstimateAdvice> advice = estimate.advice;
-  if (bounds.is_launch_bound() && std::ranges::find(advice, AdviceKind::Launch, &EstimateAdvice::kind) == advice.end())
-    advice.push_back(
-        {.kind = AdviceKind::Launch, .seconds = bounds.seconds, .gain = *bounds.launched / bounds.seconds});
+  if (bounds.gains_from_graph() && std::ranges::find(advice, AdviceKind::Launch, &EstimateAdvice::kind) == advice.end())
+    advice.push_back({.kind = AdviceKind::Launch, .seconds = bounds.graph, .gain = *bounds.launched / bounds.graph});
   std::ranges::stable_sort(advice, std::greater(), &EstimateAdvice::gain);
   std::ranges::stable_sort(advice, {},
                            [](const EstimateAdvice& each) { return std::min(each.kind, AdviceKind::Traffic); });
@@ -139,9 +152,8 @@ void add_advice(Verdict& verdict, const EstimateDocument& estimate, const Bounds
 
 // Time above a bound that is far below says nothing about traffic and arithmetic: advice on them would mislead.
 void say_gap(Verdict& verdict, double seconds, double bound, const char* of, bool is_explained = false) {
-  constexpr double kFar = 2;
   std::erase_if(verdict.actions, [](const Action& action) { return action.is_gap; });  // of the prediction
-  if (bound <= 0 || seconds < kFar * bound) return;
+  if (bound <= 0 || seconds < estimate::kFarAboveBound * bound) return;
   std::erase_if(verdict.actions, [](const Action& action) { return action.lowers_bound; });
   if (is_explained) return;
   verdict.actions.push_back({.text = cat("Look at kernels and launches first: ", base::si_seconds(seconds - bound),
@@ -188,9 +200,8 @@ void say_sweep(Verdict& verdict, const EstimateDocument& estimate) {
   const char* const said_by = sweep.has_measurements ? " measured" : sweep.has_predictions ? " predicted" : "";
   const std::string dim = base::printable(sweep.dims.front());
   if (const std::optional<Knee> knee = knee_of(sweep)) {
-    const std::string rate = rate_text(knee->rate, estimate.phase ? "tokens/s" : "items/s");
-    verdict.time =
-        cat("from ", dim, " ", base::grouped(knee->size), " on ", part_of_time(knee->share), " % of the best");
+    const std::string rate = rate_text(knee->rate / knee->share, estimate.phase ? "tokens/s" : "items/s");
+    verdict.time = knee_text(sweep, *knee);
     verdict.rate = *said_by == '\0' ? said(sentence("rate"), {{"rate", rate}}) : rate + said_by;
     for (const EstimatePoint& point : sweep.points)
       if (!fits(sweep, point)) {
@@ -222,8 +233,9 @@ void say_sweep(Verdict& verdict, const EstimateDocument& estimate) {
 // The fastest of several devices, precisions or traffic models, and the next.
 void say_variants(Verdict& verdict, const EstimateDocument& estimate) {
   const std::vector<EstimateVariant>& all = estimate.variants;
-  const auto seconds = [](const EstimateVariant& each) {
-    return each.predicted && each.predicted->seconds ? each.predicted->seconds : each.least_seconds();
+  const auto seconds = [&](const EstimateVariant& each) {
+    if (each.predicted && each.predicted->seconds) return each.predicted->seconds;
+    return documents::compared_seconds(all, each);
   };
   const auto differs = [&](auto key) {
     return std::ranges::any_of(
@@ -242,7 +254,9 @@ void say_variants(Verdict& verdict, const EstimateDocument& estimate) {
     (is_small ? verdict.fit : verdict.time) = is_small ? "does not fit any of them" : "no time is known";
     return;
   }
-  std::ranges::stable_sort(known, {}, [&](const EstimateVariant* each) { return *seconds(*each); });
+  // Where launches are the limit of several, a graph makes the difference.
+  std::ranges::stable_sort(
+      known, {}, [&](const EstimateVariant* each) { return std::pair(*seconds(*each), each->seconds.value_or(0)); });
   const bool names_device = of_device || of_count || !of_precision;
   const auto text = [&](const EstimateVariant& each) {
     std::vector<std::string> parts;
@@ -260,6 +274,11 @@ void say_variants(Verdict& verdict, const EstimateDocument& estimate) {
 
 }  // namespace
 
+std::string fits_bytes(const EstimateFit& fit) {
+  if (fit.fits.value_or(false) && fit.most_bytes) return cat("at most ", cell(fit.most_bytes, "B"));
+  return cell(fit.total_bytes.at_least(fit.at_least), "B");
+}
+
 std::string graph_name(std::string_view device) {
   return std::string(
       std::ranges::find_if(kGraphs, [&](const Named& each) { return device.starts_with(each.first); })->second);
@@ -272,6 +291,7 @@ Bounds bounds_of(const EstimateDocument& estimate) {
   Bounds bounds{.seconds = totals.seconds,
                 .traffic = roofline.traffic,
                 .launched = totals.eager_seconds,
+                .graph = totals.graph_seconds(),
                 .memory_share = memory_share_of(estimate),
                 .is_least = totals.at_least,
                 .is_part = estimate.totals.partial || totals.unknown_rows > 0,
@@ -300,13 +320,13 @@ std::string time_text(const Rung& rung) {
   if (!rung.low || !rung.high) return time;
   std::string first = time;
   const std::string low = beside(*rung.low, first), high = beside(*rung.high, first);
-  return cat(time, " (", low, low.find(' ') == std::string::npos && high.find(' ') == std::string::npos ? "–" : " – ",
-             high, ")");
+  if (first == time) return cat(time, " (", low, "–", high, ")");
+  return cat(time, " (", base::si_seconds(*rung.low), " – ", base::si_seconds(*rung.high), ")");
 }
 
 std::string Action::sentence() const {
   if (!gain) return text + ".";
-  return cat(text, " (", base::rounded(*gain), "×", of_what.empty() ? "" : " the ", of_what, ").");
+  return cat(text, " (", base::rounded(*gain), "×", of_what.empty() ? " lower bound" : " the ", of_what, ").");
 }
 
 std::vector<Verdict::Part> Verdict::parts() const {
@@ -334,6 +354,8 @@ std::string Verdict::headline(std::string_view separator) const {
 
 bool Bounds::is_launch_bound() const { return launched && seconds > 0 && *launched > kWorthALine * seconds; }
 
+bool Bounds::gains_from_graph() const { return is_launch_bound() && *launched > kWorthALine * graph; }
+
 void say_bounds(Verdict& verdict, const Bounds& bounds) {
   const std::string time = base::si_seconds(bounds.seconds), what(to_string(bounds.traffic));
   const std::pair<TrafficModel, std::optional<double>> others[] = {{TrafficModel::Fused, bounds.fused},
@@ -346,16 +368,19 @@ void say_bounds(Verdict& verdict, const Bounds& bounds) {
   if (bounds.floor) add("floor", *bounds.floor, "");
   for (const auto& [traffic, seconds] : others)
     if (seconds && traffic != bounds.traffic) add("other", *seconds, to_string(traffic));
-  verdict.time =
-      said(sentence(bounds.is_part ? "part" : bounds.is_least ? "least" : "bound"), {{"time", time}, {"what", what}, {"others", beside_it}});
+  verdict.time = said(sentence(bounds.is_part    ? "part"
+                               : bounds.is_least ? "least"
+                                                 : "bound"),
+                      {{"time", time}, {"what", what}, {"others", beside_it}});
   const bool is_memory = bounds.memory_share >= 0.5;
   verdict.limit =
       said(sentence("limit"), {{"limit", is_memory ? "memory" : "compute"},
                                {"share", part_of_time(is_memory ? bounds.memory_share : 1 - bounds.memory_share)}});
   if (bounds.is_launch_bound()) {
-    verdict.time =
-        said(sentence("launched"),
-             {{"launched", base::si_seconds(*bounds.launched)}, {"time", time}, {"graph", graph_name(bounds.device)}});
+    verdict.time = said(sentence(bounds.gains_from_graph() ? "launched" : "once"),
+                        {{"launched", base::si_seconds(*bounds.launched)},
+                         {"time", (bounds.is_least ? "≥ " : "") + base::si_seconds(bounds.graph)},
+                         {"graph", graph_name(bounds.device)}});
     verdict.limit.clear();
   }
   // From the slowest engine to what none can beat.
@@ -387,23 +412,31 @@ void say_measured(Verdict& verdict, const Measurement& run) {
 std::optional<Knee> knee_of(const EstimateSweep& sweep) {
   if (sweep.dims.size() != 1) return std::nullopt;
   std::vector<Knee> rates;
+  std::int64_t largest = 0;  // of the sizes tried
   for (const EstimatePoint& point : sweep.points) {
     const auto seconds = seconds_of(sweep, point);
+    largest = std::max(largest, point.sizes.front());
     if (seconds && *seconds > 0 && point.items && fits(sweep, point))
-      rates.push_back({point.sizes.front(), static_cast<double>(*point.items) / *seconds, 0});
+      rates.push_back({point.sizes.front(), static_cast<double>(*point.items) / *seconds});
   }
   if (rates.size() < 2) return std::nullopt;
-  if (sweep.best) {
-    const auto found = std::ranges::find(rates, sweep.best->size, &Knee::size);
-    if (found != rates.end()) return Knee{found->size, found->rate, sweep.best->share};
-  }
   std::ranges::sort(rates, {}, &Knee::size);
   const double best = std::ranges::max(rates, {}, &Knee::rate).rate;
   // The last size below the limit: all larger ones are good enough.
-  std::size_t at = rates.size() - 1;
-  while (at > 0 && rates[at - 1].rate >= kEnough * best) --at;
-  rates[at].share = rates[at].rate / best;
-  return rates[at];
+  auto at = rates.end() - 1;
+  while (at != rates.begin() && (at - 1)->rate >= kEnough * best) --at;
+  if (sweep.best)
+    if (const auto known = std::ranges::find(rates, sweep.best->size, &Knee::size); known != rates.end()) at = known;
+  at->share = at->rate / best;
+  at->is_last = at + 1 == rates.end();
+  at->is_largest = at->size == largest;
+  return *at;
+}
+
+std::string knee_text(const EstimateSweep& sweep, const Knee& knee) {
+  const std::string size = cat(base::printable(sweep.dims.front()), " ", base::grouped(knee.size));
+  if (knee.is_last) return cat("best at ", size, knee.is_largest ? ", the largest tried" : "");
+  return cat("from ", size, " on ", part_of_time(knee.share), " % of the best");
 }
 
 std::string rate_text(double value, std::string_view unit) {
@@ -416,7 +449,7 @@ std::string rate_text(double value, std::string_view unit) {
 }
 
 std::string table_text(const EstimateDocument& estimate) {
-  return said(sentence("table"), {{"table", base::printable(estimate.exceeded_table)}});
+  return said(sentence("table"), {{"table", base::printable(estimate.cannot_run)}});
 }
 
 const char* rate_unit(const EstimateDocument& estimate) {
@@ -425,12 +458,12 @@ const char* rate_unit(const EstimateDocument& estimate) {
 }
 
 std::string precision_text(const EstimateRoofline& roofline) {
-  if (roofline.precision) return std::string(to_string(*roofline.precision));
   std::map<Precision, double> work;
   for (const RowBound& row : roofline.rows)
     if (row.precision) work[*row.precision] += row.flops;
   const auto most = std::ranges::max_element(work, {}, &std::pair<const Precision, double>::second);
-  return most == work.end() ? "" : std::string(to_string(most->first));
+  const std::string_view of_most = most == work.end() ? "" : to_string(most->first);
+  return roofline.precision ? documents::precision_text(*roofline.precision, of_most) : std::string(of_most);
 }
 
 std::optional<Verdict> verdict_of(const EstimateDocument& estimate) {
@@ -448,7 +481,7 @@ std::optional<Verdict> verdict_of(const EstimateDocument& estimate) {
     verdict.time = said(sentence("unset"), {{"dims", base::joined(estimate.unset, ", ", base::printable)}});
     return verdict;
   }
-  if (!estimate.exceeded_table.empty()) {  // on no device, however long it takes
+  if (!estimate.cannot_run.empty()) {  // on no device, however long it takes
     verdict.subject = "sizes";
     verdict.is_blocked = true;
     verdict.time = table_text(estimate);
@@ -478,13 +511,11 @@ std::optional<Verdict> verdict_of(const EstimateDocument& estimate) {
       if (at != std::string::npos) verdict.time.insert(at, is_launched ? " a training step" : "a training step, ");
     }
     if (estimate.phase && roofline->items) {
-      const auto rate = [&](double seconds) {
-        return rate_text(static_cast<double>(*roofline->items) / seconds, rate_unit(estimate));
-      };
+      const auto rate = [&](double seconds) { return rate_text(items_kept(estimate) / seconds, rate_unit(estimate)); };
       const bool is_launched = bounds.is_launch_bound();
-      verdict.rate = said(sentence(is_launched ? "rates" : "rate"),
+      verdict.rate = said(sentence(bounds.gains_from_graph() ? "rates" : "rate"),
                           {{"rate", rate(is_launched ? *bounds.launched : bounds.seconds)},
-                           {"graph_rate", rate(bounds.seconds)},
+                           {"graph_rate", rate(bounds.graph)},
                            {"graph", graph_name(bounds.device)}});
     }
     add_advice(verdict, estimate, bounds);

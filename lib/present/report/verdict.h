@@ -65,6 +65,7 @@ struct Bounds {
   double seconds = 0;  // under `traffic`
   TrafficModel traffic = TrafficModel::Unfused;
   std::optional<double> floor = {}, fused = {}, unfused = {}, launched = {};
+  double graph = 0;         // captured as one graph, which is launched once; where launches are the limit
   double memory_share = 0;  // of the time, in kernels whose traffic takes longer than their arithmetic
   bool is_least = false;    // of a part of the work: a size that the data decide is taken as 1
   bool is_part = false;     // some rows are not known
@@ -72,9 +73,12 @@ struct Bounds {
 
   // Launches take longer than the work: engines that launch each kernel wait for the host.
   bool is_launch_bound() const;
+  bool gains_from_graph() const;  // a graph of several kernels
 };
 // Of a run, or of a training step. The estimate must have a roofline.
 Bounds bounds_of(const documents::EstimateDocument& estimate);
+// What a run needs where it fits, as far as that is known: "286 MB", "≥ 304 MB", "at most 412 MB".
+std::string fits_bytes(const documents::EstimateFit& fit);
 // "CUDA graph": how the makers of a device call a sequence of launches that is captured once.
 std::string graph_name(std::string_view device);
 // Fills time, limit and ladder.
@@ -95,9 +99,15 @@ void say_measured(Verdict& verdict, const Measurement& run);
 struct Knee {
   std::int64_t size = 0;
   double rate = 0, share = 0;  // items a second, and what part of the best rate this is
+  bool is_last = false;        // of those that fit: larger ones may pay, too
+  bool is_largest = false;     // of those tried
 };
 std::optional<Knee> knee_of(const documents::EstimateSweep& sweep);
+// "from batch 8 on 97 % of the best"; "best at batch 16, the largest tried".
+std::string knee_text(const documents::EstimateSweep& sweep, const Knee& knee);
 
+// Items or tokens of a run, without rejected speculated tokens. A run without a batch is one item.
+double items_kept(const documents::EstimateDocument& estimate);
 // "3,810 items/s", "1.23 M tokens/s".
 std::string rate_text(double value, std::string_view unit);
 // What a rate counts: "tokens/s", "items/s", "runs/s".

@@ -257,10 +257,12 @@ std::string refusal(const Metric& metric, const Viewed& viewed) {
   for (const NodeValues& row : row_values(viewed))
     if (documents::number(cell(metric, row))) return {};
   const std::vector<std::string>& unset = viewed.estimate.unset;
-  const bool lacks_sizes = metric.is_timed() && viewed.estimate.roofline && !unset.empty();
+  const bool is_blocked = metric.is_timed() && viewed.estimate.roofline && !viewed.estimate.can_run();
   return "--metric " + std::string(metric.name) + " " +
-         (lacks_sizes ? "depends on " + base::joined(unset, ", ", base::printable) + "; set them with --dim"
-                      : metric.remedy);
+         (is_blocked && unset.empty()
+              ? "is not known: the model cannot run: " + base::printable(viewed.estimate.cannot_run)
+          : is_blocked ? "depends on " + base::joined(unset, ", ", base::printable) + "; set them with --dim"
+                       : metric.remedy);
 }
 
 std::string netron_attachment(const Viewed& viewed, const Metric* only) {

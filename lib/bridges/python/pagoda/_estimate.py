@@ -107,7 +107,7 @@ class Model:
 
 # Members of pagoda.estimate/1 that are there when they were asked for.
 _OPTIONAL = (
-    "advice", "budgets", "exceeded_table", "fit", "measured", "memory", "phase", "precision", "roofline", "symbols",
+    "advice", "budgets", "cannot_run", "exceeded_table", "fit", "measured", "memory", "phase", "precision", "roofline", "symbols",
     "traffic", "training", "types", "variants",
 )
 
@@ -122,7 +122,7 @@ class Estimate:
     fit, memory, traffic, phase, training, variants, symbolic, bindings, model, diagnostics
     sweep       columns with a row a size
     unset       free dims without a value, other than the batch: counts take them as 1, times and fits are None
-    exceeded_table
+    cannot_run, exceeded_table
                 the table of positions that has too few rows for the sizes: no engine can run them
     """
 

@@ -53,6 +53,7 @@ struct NodeReport {
   base::SmallVector<OutputInfo, 1> outputs;
   OpFacts facts;  // of the operator; Unknown for calls and bodies
   OpCost cost;
+  Dim runs = 1;     // how often the node runs: the trips of the loops around it; `cost` is of all of them
   Dim params;       // elements of the weights that this row is the first to use
   Dim param_bytes;  // their stored bytes
   // Bytes of weights and model inputs, caches included, that this row is the first to need: those it reads, and those

@@ -17,7 +17,9 @@ enum class Cause : std::uint8_t {
   Unmodelled,     // the node has no rule, or not enough is known of it
   Contradiction,  // the node contradicts its operator: the model cannot run at these sizes
   UnknownInput,   // the node is unmodelled only because a node before it is: an input's rank is unknown
+  FixedBatch,     // the file fixes the batch of an input, which is read as a symbol
   OpenBranch,     // the data decide the branch of an If: what both cost
+  OpenSizes,      // inputs whose sizes must be given first
 };
 
 // One finding about one node (or about the whole model when `node` is empty).

@@ -25,6 +25,7 @@
 // clocks of their sources.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -93,6 +94,11 @@ struct RooflineTotals {
   std::int64_t unknown_rows = 0;                   // counted as 0 s
   bool at_least = false;                           // some row is unknown: all times are lower bounds
 
+  // The run captured as one graph, which is itself launched once.
+  double graph_seconds() const {
+    const bool waits = launches > 0 && eager_seconds.value_or(0) > seconds;
+    return waits ? std::max(seconds, *eager_seconds / static_cast<double>(launches)) : seconds;
+  }
   // The bound of the whole model: the larger of the sums of compute and memory times, unless launches take longer than
   // both.
   Bound bound() const;

@@ -53,10 +53,12 @@ struct RooflinePart {
 struct RooflineKernel {
   std::vector<RooflinePart> parts;
   std::uint32_t bytes_read = 0, bytes_written = 0;
+  std::uint32_t runs = 0;  // how often it is launched: in a loop, once a trip
 
   bool operator==(const RooflineKernel&) const = default;
   friend bool operator<(const RooflineKernel& a, const RooflineKernel& b) {
-    return std::tie(a.parts, a.bytes_read, a.bytes_written) < std::tie(b.parts, b.bytes_read, b.bytes_written);
+    return std::tie(a.parts, a.bytes_read, a.bytes_written, a.runs) <
+           std::tie(b.parts, b.bytes_read, b.bytes_written, b.runs);
   }
 };
 

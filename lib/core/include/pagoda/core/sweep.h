@@ -36,6 +36,9 @@ SweepAxis parse_axis(std::string_view text);
 // bound.
 AnalyzeOptions sweep_options(AnalyzeOptions options, const std::vector<SweepAxis>& axes);
 
+// The batch dims of the file's inputs, free or not, as formulas name them.
+std::vector<std::string> batch_dims(const Model& model);
+
 // The symbols of an axis in the formulas of an analysis. Throws Error if there are none.
 std::vector<std::string> axis_symbols(const Model& model, const Analysis& analysis, const std::string& axis);
 

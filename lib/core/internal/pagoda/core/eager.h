@@ -84,6 +84,7 @@ std::string_view to_string(KernelClass kind);  // "conv_pointwise"
 struct KernelLaunch {
   KernelClass kind = KernelClass::Other;
   std::int32_t row = 0;    // in Analysis::nodes
+  double times = 1;        // launches, one a trip of a loop; the other members describe one of them
   double macs = 0;         // multiply-accumulates; taps for pooling
   double bytes = 0;        // read and written, in the widths of mixed precision
   double width = 0;        // N; 0 outside products

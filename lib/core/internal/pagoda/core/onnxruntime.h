@@ -85,6 +85,7 @@ bool is_quantized(OrtKernelClass kind);      // a product of integers
 struct OrtKernel {
   OrtKernelClass kind = OrtKernelClass::Small;
   std::int32_t row = 0;     // in Analysis::nodes
+  double times = 1;         // in a loop, its trips; the other members describe one run
   double flops = 0;         // of products, including channels that pad blocks
   double bytes = 0;         // of activations, read and written
   double weight_bytes = 0;  // of stored tensors

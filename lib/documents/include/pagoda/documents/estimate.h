@@ -316,6 +316,7 @@ struct EstimateFit {
   Count device_bytes;
   Count weight_bytes, activation_bytes, cache_bytes, gradient_bytes, optimizer_bytes, total_bytes;
   bool at_least = false;     // some tensor's size is not known or up to the data: the total is a lower bound
+  Count most_bytes = {};     // if it is up to the data alone: the largest total
   std::optional<bool> fits;  // empty: the device's memory or a tensor's size is not known
   Count largest_batch = {}, longest_context = {};  // empty: no such dim, its size has no effect, or at_least
   // Limits of the context: by memory, and by a position table; longest_context is the smaller of the two.
@@ -355,6 +356,7 @@ struct EstimateAdvice {
   std::optional<TrafficModel> traffic = std::nullopt;
   std::optional<Precision> precision = std::nullopt;
   std::optional<std::int64_t> batch = std::nullopt, devices = std::nullopt;  // devices: tensor-parallel
+  bool needs_export = false;  // the file fixes the batch: nodes may mix the items of another one
   // The time bound of a run after the change. It includes launches, unless the change is to capture them.
   double seconds = 0;
   double gain = 1;  // time per item before / after the change, both with launches
@@ -498,6 +500,9 @@ struct EstimateDocument {
   // The table of positions that has fewer rows than the sizes take, with both numbers: the model cannot run so. Empty:
   // none has.
   std::string exceeded_table;
+  // Why no engine can run the model at the sizes that were asked for: the table, or a node and its reason. Empty: nothing
+  // speaks against it. Times are not known then.
+  std::string cannot_run;
   std::map<std::string, std::string> renamed;  // names that are not identifiers → their symbols in formulas
   Convention count = Convention::Flops;
   std::optional<Precision> precision;  // requested in place of the model's own, for all floats
@@ -530,6 +535,8 @@ struct EstimateDocument {
   const RowBound* bound_of_group(std::size_t group) const;
   // Whether all requested numbers are present, and the model can run so.
   bool is_complete() const;
+  // Whether the sizes are given and the model can run so: what depends on time is known where there is a device.
+  bool can_run() const { return unset.empty() && cannot_run.empty(); }
 };
 
 // Up to `top` nodes, most time on the device first; without a device, most FLOPs first.

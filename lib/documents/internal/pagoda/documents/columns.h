@@ -105,8 +105,19 @@ const EstimateNode* heaviest_node(std::span<const EstimateNode* const> nodes);
 
 // "float16", or "float32 (file)" where none was asked for: that of most work. An engine that fuses computes in the
 // format that quantised operands have.
+std::string precision_text(Precision asked, std::string_view of_most_work);
 std::string precision_text(const EstimateDocument& estimate, TrafficModel traffic,
                            const std::optional<Precision>& asked);
+
+// The least time of one of the variants as it compares with the others: with launches, if those of all devices are
+// known.
+std::optional<double> compared_seconds(const std::vector<EstimateVariant>& variants, const EstimateVariant& variant);
+// A rate or price of the variant's time bound, at that time.
+inline std::optional<double> at_compared_seconds(const std::vector<EstimateVariant>& variants,
+                                                 const EstimateVariant& variant, const std::optional<double>& rate) {
+  const std::optional<double> seconds = compared_seconds(variants, variant);
+  return rate && seconds && *seconds > 0 ? std::optional(*rate * (*variant.seconds / *seconds)) : rate;
+}
 
 // Whether an engine's prediction has a time for each node.
 bool has_predicted_rows(const EstimateDocument& estimate);

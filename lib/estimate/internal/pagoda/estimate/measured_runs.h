@@ -12,6 +12,9 @@
 #pragma GCC visibility push(default)
 namespace pagoda::estimate {
 
+// A run or a prediction of this many bounds feels no change of the bound: most of its time lies elsewhere.
+inline constexpr double kFarAboveBound = 2;
+
 // Sets the measured runs of a request and, if it has no device, the built-in device that the file names.
 void set_measured(documents::Measured measured, EstimateRequest& request);
 
