@@ -6,6 +6,7 @@
 #include "describe.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
+#include "pagoda/base/text.h"
 #include "pagoda/core/energy.h"
 #include "pagoda/core/fit.h"
 #include "pagoda/core/quantise.h"
@@ -129,9 +130,9 @@ void limit_context(EstimateFit& fit, const OpenContext& open, const GroupRun* gr
   }
 }
 
-std::optional<std::int64_t> batch_of(const Model& model, const EstimateRequest& request, const Bindings& bindings) {
+std::optional<std::int64_t> batch_of(const EstimateRequest& request, std::vector<std::string> names,
+                                     const Bindings& bindings) {
   if (request.sizes.batch > 0) return request.sizes.batch;
-  std::vector<std::string> names = batch_dims(model);
   names.emplace_back("batch");  // of a size that the file fixes
   for (const std::string& name : names)
     if (const auto found = bindings.find(name); found != bindings.end()) return found->second;
@@ -142,7 +143,7 @@ std::optional<std::int64_t> batch_of(const Model& model, const EstimateRequest& 
 // from those of the open analysis.
 std::optional<std::int64_t> batch_of_run(const Model& model, const EstimateRequest& request, const OpenBatch& open,
                                          const Analysis& analysis) {
-  if (const auto given = batch_of(model, request, analysis.bindings)) return given;
+  if (const auto given = batch_of(request, open.symbols, analysis.bindings)) return given;
   for (const ValueId input : model.main().inputs) {
     const auto &fixed = analysis.types[static_cast<std::size_t>(input)].shape,
                &free = open.analysis().types[static_cast<std::size_t>(input)].shape;
@@ -390,14 +391,39 @@ EstimateRequest with_traffic(EstimateRequest request, TrafficModel model) {
   return request;
 }
 
-RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
+void warn_of_device(const DeviceSpec& device, const std::vector<AssumedPeak>& assumed,
+                    const std::vector<MissingPeak>& missing, std::vector<Diagnostic>& diagnostics) {
+  // Rows of a table differ in how many of their nodes need a peak.
+  const auto add = [&](const std::string& what, const std::string& rest) {
+    const std::string begin = cat("device ", device.name, what);
+    const auto is_said = [&](const Diagnostic& each) { return each.message.starts_with(begin); };
+    if (std::ranges::none_of(diagnostics, is_said))
+      diagnostics.insert(diagnostics.begin(), {.severity = Severity::Warning, .node = {}, .message = begin + rest});
+  };
+  if (!device.cautions.empty()) add(": " + base::joined(device.cautions, "; "), "; measure again on an idle machine");
+  for (const AssumedPeak& peak : assumed)
+    add(cat(" states no ", to_string(peak.precision), " peak"),
+        cat(": products of ", nodes_text(peak.rows), " are assumed to run ",
+            peak.taken == peak.precision ? "packed into vector lanes of another format"
+                                         : cat("at its ", to_string(peak.taken), " ", to_string(peak.unit), " peak")));
+  for (const MissingPeak& peak : missing)
+    add(cat(" states no ", to_string(peak.precision), " ", to_string(peak.unit), " peak"),
+        cat(", needed by ", nodes_text(peak.rows), ": their work has no time; add the peak to the device's file"));
+}
+
+Roofline bounds_of(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
   const std::optional<Traffic> moved = traffic_of(model, request, analysis);
-  return (moved ? roofline(analysis, *moved, *request.device) : roofline(analysis, *request.device)).totals;
+  return moved ? roofline(analysis, *moved, *request.device) : roofline(analysis, *request.device);
+}
+
+RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
+  return bounds_of(model, request, analysis).totals;
 }
 
 Count items_of(const Model& model, const EstimateRequest& request, const Sized& sized) {
   if (sized.phase) return count(sized.phase->tokens);
-  const auto batch = batch_of(model, request, sized.analysis.bindings);
+  const auto batch =
+      batch_of(request, batch_dims(model, request.sizes, request.custom_operators), sized.analysis.bindings);
   return batch ? Count(*batch) : Count();
 }
 
@@ -478,7 +504,11 @@ class VariantsOf {
 
   Step step_of(std::map<Key, GroupShare>& shares, const Model& model, const EstimateRequest& request,
                const Sized& sized, const Analysis& run) const {
-    if (!request.parallel) return {.on_group = {}, .time = times_of(model, request, run)};
+    if (!request.parallel) {
+      const Roofline bounds = bounds_of(model, request, run);
+      warn_of_device(*request.device, bounds.assumed, bounds.missing, warnings_);
+      return {.on_group = {}, .time = bounds.totals};
+    }
     const auto share = [&] { return share_of_group(model, request, sized); };
     Step step{.on_group = run_on_group(model, request, sized, kept(shares, key_of(true), share)), .time = {}};
     step.time = step.on_group->bound.totals;

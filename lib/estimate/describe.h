@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/core/conventions.h"
 #include "pagoda/core/engine.h"
 #include "pagoda/core/fit.h"
@@ -79,7 +80,11 @@ std::int64_t cache_bytes(const DeviceSpec& device);
 
 bool is_swept(const EstimateRequest& request, std::string_view dim);
 // Adds a warning before the diagnostics of the analysis, so that many of those cannot hide it.
+inline std::string nodes_text(std::int64_t nodes) { return cat(nodes, nodes == 1 ? " node" : " nodes"); }
 void warn(Analysis& analysis, std::string message);
+// Warns once of doubtful, assumed and missing rates that the times on the device depend on.
+void warn_of_device(const DeviceSpec& device, const std::vector<AssumedPeak>& assumed,
+                    const std::vector<MissingPeak>& missing, std::vector<Diagnostic>& diagnostics);
 
 // Whether the request names an engine whose time is predicted.
 bool predicts(const EstimateRequest& request);
@@ -102,7 +107,8 @@ std::optional<Precision> products_of(const Measured& measured);
 EstimateRequest with_traffic(EstimateRequest request, TrafficModel model);
 // The time of a run whose kernels are launched one by one.
 inline double launched_seconds(const RooflineTotals& time) { return time.eager_seconds.value_or(time.seconds); }
-// The lower bound on the time of a run on the request's device.
+// The bounds of a run on the request's device, and their sum.
+Roofline bounds_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
 RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
 // One device's part of a step and what it moves: the same on every kind of device, unless traffic stays in a cache.
 struct GroupShare {

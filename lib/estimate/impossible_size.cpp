@@ -148,13 +148,18 @@ Bindings sizes_that_run(const Model& model, const EstimateRequest& request, cons
     return input.type.shape && input.type.shape->size() >= 4 &&
            std::ranges::any_of(*input.type.shape, [&](const Dim& dim) { return holds(unset, dim.to_string()); });
   });
-  for (const std::int64_t size : is_image ? kOfImages : kOfSequences) {
-    Bindings sizes, all;
-    for (const std::string& dim : analysis.free_dims) all.emplace(dim, holds(unset, dim) ? size : 1);
-    for (const std::string& dim : unset) sizes.emplace(dim, size);
+  // All alike, else one of them 1: a second batch.
+  constexpr std::size_t kMostSpared = 4;
+  const std::size_t tries = unset.size() > 1 && unset.size() <= kMostSpared ? unset.size() + 1 : 1;
+  for (std::size_t i = 0; i < tries * std::size(kOfImages); ++i) {
+    const std::int64_t size = (is_image ? kOfImages : kOfSequences)[i % std::size(kOfImages)];
+    const std::size_t spared = i / std::size(kOfImages);  // 1: the first
+    Bindings sizes;
+    for (std::size_t k = 0; k < unset.size(); ++k) sizes.emplace(unset[k], k + 1 == spared ? 1 : size);
     AnalyzeOptions options = request.sizes;
     options.precision = request.precision;
-    options.dims.insert(all.begin(), all.end());
+    options.dims.insert(sizes.begin(), sizes.end());
+    for (const std::string& dim : analysis.free_dims) options.dims.emplace(dim, 1);
     try {
       const Analysis run = analyze(model, options, request.custom_operators);
       if (cannot_run_text(model, run).empty() && impossible_size(run, {}).empty() &&

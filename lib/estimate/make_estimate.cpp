@@ -117,27 +117,6 @@ Roofline unknown_bound() {
   return unknown;
 }
 
-std::string nodes_text(std::int64_t nodes) { return cat(nodes, nodes == 1 ? " node" : " nodes"); }
-
-// Warns of doubtful, assumed and missing rates that the times depend on.
-void warn_of_device(const DeviceSpec& device, Findings& findings) {
-  const std::string subject = "device " + device.name;
-  if (!device.cautions.empty())
-    warn(findings.analysis,
-         cat(subject, ": ", base::joined(device.cautions, "; "), "; measure again on an idle machine"));
-  for (const AssumedPeak& peak : findings.estimate.roofline->assumed) {
-    const std::string taken = peak.taken == peak.precision
-                                  ? "packed into vector lanes of another format"
-                                  : cat("at its ", to_string(peak.taken), " ", to_string(peak.unit), " peak");
-    warn(findings.analysis, cat(subject, " states no ", to_string(peak.precision), " peak: products of ",
-                                nodes_text(peak.rows), " are assumed to run ", taken));
-  }
-  for (const MissingPeak& peak : findings.estimate.roofline->missing)
-    warn(findings.analysis,
-         cat(subject, " states no ", to_string(peak.precision), " ", to_string(peak.unit), " peak, needed by ",
-             nodes_text(peak.rows), ": their work has no time; add the peak to the device's file"));
-}
-
 // Adds times on the device: of the rows or, if traffic is fused, of their kernels.
 void add_times(const Model& model, const Model& file_model, const EstimateRequest& request,
                const RooflineOptions& options, Findings& findings) {
@@ -146,7 +125,7 @@ void add_times(const Model& model, const Model& file_model, const EstimateReques
       roofline_of(request, findings.group     ? findings.group->bound
                            : findings.traffic ? roofline(analysis, *findings.traffic, *request.device, options)
                                               : roofline(analysis, *request.device, options)));
-  warn_of_device(*request.device, findings);
+  warn_of_device(*request.device, bound.assumed, bound.missing, findings.analysis.diagnostics);
   bound.predicted = prediction_of(model, request, findings);
   if (request.decode_device) bound.handover = handover_of(model, file_model, request, analysis);
 }
@@ -267,6 +246,17 @@ BudgetResult without_time(const Budget& limit, const EstimateDocument& estimate)
                          : cat("it depends on ", base::joined(estimate.unset), "; set them with `dims`")}};
 }
 
+// A limit on a count of a run that is not known. Weights alone may exceed one on memory.
+void forget_count(BudgetResult& result, const EstimateDocument& estimate) {
+  if (result.budget.kind == BudgetKind::Params) return;
+  result.value = std::nullopt;
+  result.verdict = Verdict::CannotTell;
+  const Count& weights = estimate.totals.weight_bytes;
+  if (result.budget.kind != BudgetKind::Memory || !weights || *weights <= result.budget.limit) return;
+  result.value = static_cast<double>(*weights);
+  result.verdict = Verdict::Exceeds;
+}
+
 // A bound on the time proves only that a limit is exceeded; a measured or a predicted time decides.
 void settle(const EstimateDocument& estimate, BudgetResult& result) {
   if (!result.is_bound_within) return;
@@ -334,6 +324,15 @@ void warn(Analysis& analysis, std::string message) {
                               {.severity = Severity::Warning, .node = {}, .message = std::move(message)});
 }
 
+// Whether `batch` would set a dim that is none; it is then left as it is.
+bool drop_false_batch(const Model& model, EstimateRequest& request) {
+  if (request.sizes.batch == 0 || batch_dims(model).empty() ||
+      !batch_dims(model, request.sizes, request.custom_operators).empty())
+    return false;
+  request.sizes.batch = 0;
+  return true;
+}
+
 Sized sized(const Model& model, const EstimateRequest& request) {
   AnalyzeOptions sizes = sweep_options(request.sizes, request.sweep);
   sizes.precision = request.precision;
@@ -364,6 +363,7 @@ Sized sized_as_run(const Model& model, EstimateRequest& request) {
 
 Analysis analysis_of(const Model& model, const EstimateRequest& asked) {
   EstimateRequest request = asked;
+  drop_false_batch(model, request);
   return sized_as_run(model, request).analysis;
 }
 
@@ -386,6 +386,7 @@ std::optional<EstimateDocument> at_one(const Model& file_model, EstimateRequest 
 EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& asked) {
   if (const std::string problem = refusal(asked); !problem.empty()) throw Error(problem);
   EstimateRequest request = asked;
+  const bool has_false_batch = drop_false_batch(file_model, request);
   // The published tool counts no branch.
   const std::optional<Model> taken = is_published(request.count) ? std::nullopt : with_branches_taken(file_model);
   const Model& model = taken ? *taken : file_model;
@@ -414,9 +415,14 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
   Analysis& analysis = findings.analysis;
   estimate.unset = std::move(unset);
   warn_of_custom_operators(model, request, analysis);
+  if (has_false_batch)
+    warn(analysis,
+         "`batch` has no effect: the first dims of the inputs count no independent items; set sizes with `dims` or "
+         "`inputs`");
 
   if (axes.empty()) estimate.exceeded_table = exceeded_table(position_tables(model, analysis));
-  if (request.device && !estimate.unset.empty() && axes.empty() && !request.phase)
+  const bool is_asked_for_time = request.device || !request.other_devices.empty();
+  if (is_asked_for_time && !estimate.unset.empty() && axes.empty() && !request.phase)
     analysis.diagnostics.push_back({.severity = Severity::Info,
                                     .node = {},
                                     .message = open_inputs_text(model, request, analysis, estimate.unset),
@@ -490,8 +496,17 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
     sweep = core::sweep(model, rows, axes, options);
     if (is_timed && (request.parallel || predicts(request)))
       predictions = run_points(model, file_model, request, *sweep, analysis);
+    // What holds at no point need not be said at each.
+    if (!impossible.empty() || !broken.why.empty())
+      for (SweepPoint& point : sweep->points)
+        if (point.problem.empty()) {
+          SweepPoint unknown;
+          unknown.sizes = std::move(point.sizes);
+          unknown.problem = impossible.empty() ? broken.why : impossible;
+          point = std::move(unknown);
+        }
     for (const SweepPoint& point : sweep->points) {
-      if (point.problem.empty()) continue;
+      if (point.problem.empty() || point.problem == broken.why || point.problem == impossible) continue;
       warn(analysis, sizes_text(*sweep, point) + ": " + point.problem);
     }
   }
@@ -513,12 +528,13 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
   if (!(impossible.empty() && broken.why.empty()) && axes.empty() && !is_published(request.count)) {
     forget_counts(estimate);
     if (estimate.budgets)
-      for (BudgetResult& each : *estimate.budgets)
-        if (each.budget.kind != BudgetKind::Params) {
-          each.value = std::nullopt;
-          each.verdict = Verdict::CannotTell;
-        }
+      for (BudgetResult& each : *estimate.budgets) forget_count(each, estimate);
   }
+  if (estimate.budgets && !estimate.cannot_run.empty())
+    for (BudgetResult& each : *estimate.budgets) {
+      forget_count(each, estimate);
+      if (each.budget.kind != BudgetKind::Params) each.causes = {cat("the model cannot run: ", estimate.cannot_run)};
+    }
   if (estimate.budgets)
     for (BudgetResult& each : *estimate.budgets) settle(estimate, each);
   if (request.spell != nullptr) spell_messages(request.spell, estimate);

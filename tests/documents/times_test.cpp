@@ -282,6 +282,31 @@ TEST_CASE("sizes at which a node cannot run have no time, and budgets cannot tel
   CHECK_FALSE(broken.budgets->front().value.has_value());
 }
 
+TEST_CASE("a batch that is none is left alone, and no item") {
+  // Trips of a loop, and rows that meet.
+  const char* const graphs[] = {
+      "x:f32[t,8], w:f32[8,8]=const, h:f32[1,8], z:i64=0, c:bool=true -> s = Shape(x); n = Gather(s, z); y = Loop(n, "
+      "c, h) "
+      "{body=( i:i64[], k:bool[], v:f32[1,8] -> q = MatMul(v, w) => k, q)}",
+      "a:f32[t,8], b:f32[q,8] -> u = Transpose(b); y = MatMul(a, u)"};
+  for (const char* const graph : graphs) {
+    CAPTURE(graph);
+    const Model model = test::graph(graph);
+    EstimateRequest request{.sizes = {.batch = 4}, .device = find_device("h200")};
+    const EstimateDocument ignored = make_estimate(model, request);
+    CHECK(std::ranges::find(ignored.unset, "t") != ignored.unset.end());
+    CHECK(std::ranges::any_of(
+        ignored.diagnostics, [](const Diagnostic& each) { return each.message.starts_with("`batch` has no effect"); }));
+    request.sizes = {};
+    for (const std::string& dim : ignored.unset) request.sizes.dims.emplace(dim, 64);
+    CHECK_FALSE(make_estimate(model, request).roofline->items.has_value());
+  }
+  const Model batched = test::graph("x:f32[unk__7,8], w:f32[8,8]=const -> y = MatMul(x, w)");
+  CHECK(make_estimate(batched, {.sizes = {.batch = 4}, .device = find_device("h200")}).roofline->items == Count(4));
+  const EstimateRequest named{.sizes = {.dims = {{"unk__7", 4}}}, .device = find_device("h200")};
+  CHECK(make_estimate(batched, named).roofline->items == Count(4));
+}
+
 TEST_CASE("sizes to set are said with their inputs, and with sizes at which the model runs") {
   struct Row {
     const char* graph;

@@ -90,6 +90,15 @@ TEST_CASE("operands are found through layouts and functions, and caches stay of 
   CHECK(weights == *narrow.totals.param_bytes.value());
 }
 
+TEST_CASE("products of the format that is asked for stay in it") {
+  const Model model = test::graph(
+      "opset=21: x:u8[1,3,8,8], s:f32=0.1, z:u8=0, w:i8[4,3,3,3]=const, t:f32=0.1, v:i8=0 -> y = QLinearConv(x, s, z, "
+      "w, "
+      "t, v, s, z)");
+  for (const auto& precision : {std::optional<Precision>(), {Precision::Float16}, {Precision::Int8}})
+    CHECK(analyze(model, {.precision = precision}).nodes[0].cost.precision == ElementType::Int8);
+}
+
 TEST_CASE("quantised weights stay as they are stored") {
   const Model model = load_model(test::source_path("models/skeletons/resnet50_qdq_int8.onnx"));
   const auto bytes_of = [&](std::optional<Precision> precision, ElementType element) {

@@ -333,8 +333,23 @@ TEST_CASE("a sweep says where it stops paying, and which points do not fit") {
   sweep.best = documents::EstimateBest{.size = 16, .share = 1};
   CHECK(headline(estimate).starts_with("best at batch 16"));
   sweep.best.reset();
+  // Rates that fall again: of bounds, and of runs, whose best is their own.
+  sweep.points[3].time->seconds = 4e-3;
+  CHECK(headline(estimate).starts_with("best at batch 8; 62 % of it at 16"));
+  sweep.has_measurements = true;
+  sweep.best = documents::EstimateBest{.size = 1, .share = 1};
+  for (std::size_t i = 0; i < 4; ++i) sweep.points[i].measured_seconds = 5e-3;
+  CHECK(headline(estimate).starts_with("best at batch 16"));
+  sweep.points[0].time->floor_seconds = 1e-3;
+  sweep.points[0].measured_seconds = 1e-6;  // impossible
+  CHECK(headline(estimate).starts_with("best at batch 16"));
+  sweep.has_measurements = false;
+  sweep.best.reset();
+  sweep.points[3].time->seconds = 2.4e-3;
   for (auto& point : sweep.points) point.items = {};
   CHECK(headline(estimate) == "1.00 ms at batch 1, 2.40 ms at batch 16");
+  sweep.device_bytes = 50;
+  CHECK(headline(estimate) == "none of its sizes fits: batch 1 takes 100 B of 50 B");
   sweep.points.clear();
   CHECK(headline(estimate) == "no time of the sweep is known");
 }

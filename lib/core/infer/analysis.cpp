@@ -83,8 +83,9 @@ std::string broken(const Requirement& requirement, const Dim& size, const Dim& o
     case Requirement::Kind::Reduced:
       return is_enough ? "" : cat(" reduces an axis of ", requirement.size.to_string(), ", here ", size.to_string());
     case Requirement::Kind::Squeezed:
-      return is_enough
-                 ? ""
+      return is_enough ? ""
+             : requirement.size.is_constant()
+                 ? " removes an axis of size 1, which the formulas keep"
                  : cat(" removes an axis of size 1, and the formulas keep that of ", requirement.size.to_string());
   }
   return {};

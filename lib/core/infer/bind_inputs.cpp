@@ -66,16 +66,11 @@ constexpr std::string_view kWordsOfProducts[] = {"head", "mul", "per", "times", 
 
 bool names_parts(std::string_view name) { return has_word(name, kWordsOfParts); }
 
+bool mentions_batch(std::string_view name) { return base::lower(name).find("batch") != std::string::npos; }
+
 bool names_product(std::string_view name) { return mentions_batch(name) && has_word(name, kWordsOfProducts); }
 
 bool is_letter_of_batch(std::string_view name) { return base::lower(name) == "n" || base::lower(name) == "b"; }
-
-// Whether exporters and users use this name for the batch dim.
-bool names_batch(std::string_view name) {
-  const std::string text = base::lower(name);
-  if (text == "bs" || text == "bsz" || is_letter_of_batch(name)) return true;
-  return mentions_batch(name) && !names_parts(name) && !names_product(name);
-}
 
 bool is_data(const TensorType& type) {
   return type.container == Container::Tensor && type.shape && !type.shape->empty();
@@ -396,7 +391,11 @@ class Binder {
 
 }  // namespace
 
-bool mentions_batch(std::string_view name) { return base::lower(name).find("batch") != std::string::npos; }
+bool names_batch(std::string_view name) {
+  const std::string text = base::lower(name);
+  if (text == "bs" || text == "bsz" || is_letter_of_batch(name)) return true;
+  return mentions_batch(name) && !names_parts(name) && !names_product(name);
+}
 
 std::vector<std::string> batch_symbols(const Graph& graph, const std::vector<TensorType>& inputs) {
   std::vector<std::string> symbols;
@@ -427,9 +426,9 @@ std::vector<std::string> batch_symbols(const Graph& graph, const std::vector<Ten
     const Dim& dim = (*inputs[i].shape)[axes[i].value_or(0)];
     if (!dim.is_symbol()) continue;
     const std::string name = dim.to_string();
-    // Items of rank 0, such as samples of a signal, are parts of one.
-    if (axes[i] || (inputs[i].shape->size() > 1 && !names_parts(name) && !names_product(name) &&
-                    std::ranges::find(others, name) == others.end()))
+    // Items of rank 0, such as samples of a signal, are parts of one, as are the rows of a square.
+    if (axes[i] || (inputs[i].shape->size() > 1 && std::ranges::count(*inputs[i].shape, dim) == 1 &&
+                    !names_parts(name) && !names_product(name) && std::ranges::find(others, name) == others.end()))
       symbols.push_back(name);
   }
   return symbols;

@@ -31,8 +31,8 @@ struct BoundInputs {
 // like.
 std::vector<std::string> batch_symbols(const Graph& graph, const std::vector<TensorType>& inputs);
 
-// Whether the name of a dim says that it is a batch, or a product with it.
-bool mentions_batch(std::string_view name);
+// Whether exporters and users use this name for the batch dim.
+bool names_batch(std::string_view name);
 
 // The batch axis of each input, where operators determine it: recurrent ones read [sequence, batch, features].
 std::vector<std::optional<std::size_t>> batch_axes(const Graph& graph);

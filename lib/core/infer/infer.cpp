@@ -115,7 +115,9 @@ OpCost Walker::cost_of(const OpRule& rule, OpContext::State& state) const {
   for (ValueInfo& output : stored.outputs) output.type = stored_type(output);
   OpCost cost = counted(stored);
   const bool is_product = multiplies_first_two(state.facts.form) || state.facts.kind == OpKind::Attention;
-  if (!is_product && cost.precision == storage_.operands) cost.precision = storage_.floats;
+  // What the file states in that format stays so.
+  if (!is_product && cost.precision == storage_.operands && counted(state).precision != storage_.operands)
+    cost.precision = storage_.floats;
   return cost;
 }
 

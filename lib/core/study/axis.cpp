@@ -97,9 +97,10 @@ bool is_work_linear_in(const std::vector<std::string>& symbols, const Analysis& 
   }
 }
 
-// Whether a loop runs as often as the symbol says, or a convolution slides over it.
+// Whether a loop runs as often as the symbol says, or may do so, or a convolution slides over it.
 bool is_counted_through(const std::string& symbol, const Model& model, const Analysis& analysis) {
   const auto holds = [&](const Dim& dim) { return std::ranges::binary_search(dim.symbols(), symbol); };
+  if (std::ranges::find(analysis.symbols, "trip count", &Symbol::cause) != analysis.symbols.end()) return true;
   return std::ranges::any_of(analysis.nodes, [&](const NodeReport& row) {
     if (holds(row.runs)) return true;
     if (row.graph != 0 || row.facts.form != ProductForm::Convolution) return false;
@@ -108,7 +109,7 @@ bool is_counted_through(const std::string& symbol, const Model& model, const Ana
   });
 }
 
-// The batch of the file that is still free. A name that says "batch" is believed; any other dim is not one where the
+// The batch of the file that is still free. The name of a batch is believed; any other dim is not one where the
 // analysis shows that its items are not independent.
 std::vector<std::string> batch_of(const Model& model, const Analysis& analysis) {
   std::vector<std::string> symbols = batch_dims(model), unnamed;
@@ -119,7 +120,7 @@ std::vector<std::string> batch_of(const Model& model, const Analysis& analysis) 
   }
   std::erase_if(symbols, [&](const std::string& symbol) {
     if (!std::ranges::binary_search(analysis.free_dims, symbol)) return true;
-    if (mentions_batch(symbol)) return false;
+    if (names_batch(symbol)) return false;
     if (is_counted_through(symbol, model, analysis)) return true;
     unnamed.push_back(symbol);
     return false;
@@ -152,6 +153,18 @@ std::vector<std::string> batch_dims(const Model& model) {
   std::vector<TensorType> declared;
   for (const ValueId input : model.main().inputs) declared.push_back(model.main().value(input).declared);
   return batch_symbols(model.main(), declared);
+}
+
+std::vector<std::string> batch_dims(const Model& model, const AnalyzeOptions& options,
+                                    const std::vector<CustomOperator>& stated) {
+  std::vector<std::string> names = batch_dims(model);
+  if (std::ranges::all_of(names, names_batch) || !options.input_shapes.empty()) return names;
+  AnalyzeOptions open = options;
+  open.batch = 0;
+  for (const std::string& name : names) open.dims.erase(name);
+  for (const auto& [filed, name] : model.renamed_dims)
+    if (std::ranges::find(names, name) != names.end()) open.dims.erase(filed);
+  return batch_of(model, analyze(model, open, stated));
 }
 
 std::vector<std::string> axis_symbols(const Model& model, const Analysis& analysis, const std::string& axis) {

@@ -274,11 +274,13 @@ std::optional<double> compared_seconds(const std::vector<EstimateVariant>& varia
 }
 
 std::string precision_text(Precision asked, std::string_view of_most_work) {
-  const auto is_integer = [](std::string_view format) {
-    return format.starts_with("int") || format.starts_with("uint");
+  const auto is_narrow = [](std::string_view format) {
+    constexpr std::string_view kNarrow[] = {"int", "uint", "float8", "float4"};
+    return std::ranges::any_of(kNarrow, [&](std::string_view each) { return format.starts_with(each); });
   };
-  const std::string floats(to_string(asked));
-  return is_integer(of_most_work) && !is_integer(floats) ? cat(of_most_work, ", floats as ", floats) : floats;
+  const std::string own(to_string(asked));
+  if (!is_narrow(of_most_work) || of_most_work.starts_with(own)) return own;
+  return cat(of_most_work, is_narrow(own) ? ", other products in " : ", floats as ", own);
 }
 
 std::string precision_text(const EstimateDocument& estimate, TrafficModel traffic,

@@ -31,9 +31,14 @@ std::string dtype_text(const EstimateNode& node) {
   return node.precision == ElementType::Undefined ? std::string() : std::string(to_string(node.precision));
 }
 
-// The least time of a node by its FLOPs and bytes, if the estimate has no bound for this device.
-void bound_by_counts(Item& item, const EstimateNode& node, const Roofs& roofs) {
-  if (const std::optional<Precision> type = precision(dtype_text(node)))
+// The least time of a node by its FLOPs and bytes, if the estimate has no bound for this device. Kernels that fuse fold
+// quantisation into products.
+void bound_by_counts(Item& item, const ChartEstimate& estimate, const EstimateNode& node, const Roofs& roofs) {
+  const auto& traffic = estimate.document().traffic;
+  const bool is_folded =
+      traffic && traffic->model != TrafficModel::Unfused && node.dequantized_from != ElementType::Undefined;
+  if (const std::optional<Precision> type =
+          precision(is_folded ? std::string(to_string(node.dequantized_from)) : dtype_text(node)))
     item.roof = roof_of(roofs, *type, node.counts.macs.value_or(0) > 0);
   if (item.flops && *item.flops == 0)
     item.compute_seconds = 0;
@@ -68,7 +73,9 @@ void mark_precision(Item& item, const ChartEstimate& estimate) {
   if (own && asked && *own != *asked && !is_integer) item.dtype += cat(" as ", to_string(*asked));
 }
 
-Item item_of(const ChartEstimate& estimate, std::size_t at, const Roofs& roofs, bool same_device) {
+// `moved`: the bytes of its kernel, if they are not those of the node.
+Item item_of(const ChartEstimate& estimate, std::size_t at, const Roofs& roofs, bool same_device,
+             const std::optional<double>& moved = std::nullopt) {
   const EstimateNode& node = *estimate.nodes[at];
   Item item;
   item.name = node.shown_name();
@@ -83,14 +90,14 @@ Item item_of(const ChartEstimate& estimate, std::size_t at, const Roofs& roofs, 
     return item;
   }
   item.flops = real(node.counts.flops);
-  item.bytes = real(node.counts.bytes);
+  item.bytes = moved ? moved : real(node.counts.bytes);
   item.at_least = node.counts.flops.is_at_least() || node.counts.bytes.is_at_least();
   const RowBound* bound = same_device ? estimate.document().bound_of(node) : nullptr;
   if (bound != nullptr) {
     bound_by_estimate(item, node, *bound, roofs);
     mark_precision(item, estimate);
   } else {
-    bound_by_counts(item, node, roofs);
+    bound_by_counts(item, estimate, node, roofs);
   }
   finish(item);
   return item;
@@ -250,7 +257,7 @@ std::vector<Item> step_items(const ChartEstimate& estimate, const Roofs& roofs, 
       bound_by_estimate(item, *estimate.nodes[*at], row.bound, roofs);
     } else if (!is_idle) {
       item.compute_seconds.reset();
-      bound_by_counts(item, *estimate.nodes[*at], roofs);
+      bound_by_counts(item, estimate, *estimate.nodes[*at], roofs);
     }
     finish(item);
     items.push_back(std::move(item));
@@ -266,9 +273,11 @@ std::vector<Item> estimate_items(const ChartEstimate& estimate, const Roofs& roo
   std::vector<Item> items;
   std::vector<bool> is_done(estimate.nodes.size(), false);
   std::map<std::size_t, std::pair<std::size_t, std::vector<std::size_t>>> group_at;  // by first node: group, its nodes
+  std::vector<std::optional<double>> moved(estimate.nodes.size());                   // by kernels of one node
   const auto& traffic = estimate.document().traffic;
   for (std::size_t group = 0; traffic && group < traffic->groups.size(); ++group) {
     std::vector<std::size_t> nodes = estimate.positions(traffic->groups[group].nodes);
+    if (nodes.size() == 1) moved[nodes.front()] = real(traffic->groups[group].counts.bytes);
     if (nodes.size() < 2) continue;
     for (const std::size_t at : nodes) is_done[at] = true;
     const std::size_t first = *std::ranges::min_element(nodes);
@@ -277,7 +286,7 @@ std::vector<Item> estimate_items(const ChartEstimate& estimate, const Roofs& roo
   for (std::size_t at = 0; at < estimate.nodes.size(); ++at) {
     const auto found = group_at.find(at);
     if (found == group_at.end()) {
-      if (!is_done[at]) items.push_back(item_of(estimate, at, roofs, same_device));
+      if (!is_done[at]) items.push_back(item_of(estimate, at, roofs, same_device, moved[at]));
       continue;
     }
     auto& [place, nodes] = found->second;

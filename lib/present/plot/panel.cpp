@@ -226,7 +226,7 @@ std::string summary(const Chart& chart, const Series& series) {
   std::string text =
       has_kernels ? count_text(working, "kernel", "kernels") + " of " + count_text(nodes, "operator", "operators")
                   : count_text(series.items.size(), "operator", "operators");
-  if (series.seconds <= 0) return text;
+  if (series.seconds <= 0 || (estimate != nullptr && !estimate->document().can_run())) return text;
   const auto& star = series.has_time() ? series.measured_star : series.bound_star;
   const bool at_least = estimate != nullptr && estimate->document().totals.partial;
   text += series.has_time() ? " · " + base::si_text(series.whole_seconds(), "s") + " measured"

@@ -60,7 +60,8 @@ Line work_line(const Data& data) {
     once = cat("once at load: ", load->macs.value_or(0) > 0 ? cat(cell(load->macs), " MACs")
                                                             : cat(cell(load->flops), " ", operation(count), "s"));
   return {"work", cell(totals.counts.flops.at_least(totals.partial), operation(count)),
-          dotted({of_forward(data.estimate), has_flops ? cat(cell(totals.counts.macs), " multiply-accumulates") : "",
+          dotted({of_forward(data.estimate),
+                  has_flops ? cat(cell(totals.counts.macs.at_least(totals.partial)), " multiply-accumulates") : "",
                   cat(cell(totals.counts.params), totals.counts.params == Count(1) ? " parameter" : " parameters"),
                   has_flops && count != Convention::Flops ? cat("FLOPs: ", meaning(count)) : "", unmodelled, once})};
 }
@@ -309,11 +310,13 @@ void add_times(std::vector<Line>& lines, const Data& data, const Verdict& verdic
 void add_actions(std::vector<Line>& lines, const Verdict& verdict) {
   for (std::size_t i = 0; i < std::min(verdict.actions.size(), kActions); ++i) {
     const Action& action = verdict.actions[i];
-    lines.push_back({i > 0                ? ""
-                     : verdict.is_blocked ? "cure"
-                                          : "advice",
-                     action.gain ? cat(base::rounded(*action.gain), "× lower") : "",
-                     dotted({action.text, action.request})});
+    lines.push_back(
+        {i > 0                ? ""
+         : verdict.is_blocked ? "cure"
+                              : "advice",
+         action.gain ? cat(base::rounded(*action.gain), action.of_what.empty() ? "× lower" : cat("× ", action.of_what))
+                     : "",
+         dotted({action.text, action.request})});
   }
 }
 
@@ -337,7 +340,7 @@ void add_heaviest(std::vector<Line>& lines, const EstimateDocument& estimate, st
   const bool is_narrow = width > 0 && width < kWide;
   const char* const label = has_predicted_rows(estimate) ? "slowest" : "heaviest";
   const bool is_launched = estimate.roofline && estimate.can_run() && bounds_of(estimate).is_launch_bound();
-  const char* const of_what = is_launched && !has_predicted_rows(estimate) ? " of work" : "";
+  const char* const of_what = is_launched && !has_predicted_rows(estimate) ? " of the bound" : "";
   for (std::size_t i = 0; i < std::min(rows.size(), kHeaviest); ++i) {
     const Folded& row = rows[i];
     std::string remark = base::elide(base::printable(row.ops), 24), bound;

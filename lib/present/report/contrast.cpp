@@ -14,8 +14,7 @@ TrafficModel traffic_of(const EstimateDocument& estimate) {
                             : TrafficModel::Unfused;
 }
 
-std::vector<std::string> basis_of(const EstimateDocument& estimate) {
-  const TrafficModel traffic = traffic_of(estimate);
+std::vector<std::string> basis_of(const EstimateDocument& estimate, TrafficModel traffic) {
   return {std::string(to_string(traffic)), documents::precision_text(estimate, traffic, estimate.precision)};
 }
 
@@ -27,7 +26,7 @@ ComparedTime time_of(const EstimateDocument& estimate, TimeKind kind, bool is_la
   ComparedTime time{.flops = documents::real(estimate.totals.counts.flops),
                     .units = documents::real(roofline.items),
                     .are_tokens = estimate.phase.has_value(),
-                    .basis = basis_of(estimate)};
+                    .basis = basis_of(estimate, traffic_of(estimate))};
   switch (kind) {
     case TimeKind::Bound:
       time.seconds = is_launched ? *bound.eager_seconds : bound.seconds;
@@ -93,7 +92,7 @@ TimeChange time_change(TimeKind kind, const ComparedTime& before, const Compared
   if (kind == TimeKind::Bound)
     change.verdict = cat("lower bound", unit, " ", times_text(x, y, "lower", "higher"));
   else if (has_intervals && overlap)
-    change.verdict = "no difference beyond the intervals";
+    change.verdict = cat("no difference", unit, " beyond the intervals");
   else if (has_intervals)
     change.verdict = cat(times_text(x, y, "faster", "slower"), unit);
   else
@@ -118,11 +117,21 @@ Contrast contrast(const EstimateDocument& before, const EstimateDocument& after)
     return both(cell(a, unit), cell(b, unit));
   };
   if (is_timed) {
-    const bool is_measured = before.measured && after.measured;
+    // One run measures one of them.
+    const bool is_measured =
+        before.measured && after.measured &&
+        (before.measured->source != after.measured->source || before.measured->seconds != after.measured->seconds);
     const auto has_prediction = [](const EstimateDocument& each) {
       return each.roofline->predicted && each.roofline->predicted->seconds;
     };
-    const bool is_predicted = both_have(has_prediction);
+    const auto is_below_bound = [](const EstimateDocument& each) {
+      return *each.roofline->predicted->seconds < each.roofline->totals.seconds;
+    };
+    bool is_predicted = both_have(has_prediction);
+    if (is_predicted && (is_below_bound(before) || is_below_bound(after))) {
+      is_predicted = false;
+      add("a prediction lies below its bound, which no run can: the bounds are compared");
+    }
     const TimeKind kind = is_measured ? TimeKind::Measured : is_predicted ? TimeKind::Predicted : TimeKind::Bound;
     const auto change = [&](TimeKind of, bool with_launches) {
       return time_change(of, time_of(before, of, with_launches), time_of(after, of, with_launches));
@@ -134,18 +143,22 @@ Contrast contrast(const EstimateDocument& before, const EstimateDocument& after)
     }
   } else {
     result.verdict = cat("work ", counted(x.flops, y.flops, operation(after.count)));
-    result.times = cat("traffic ", counted(x.bytes, y.bytes, "B"), both(basis_of(before), basis_of(after)));
+    result.times = cat("traffic ", counted(x.bytes, y.bytes, "B"),
+                       both(basis_of(before, traffic_of(before)), basis_of(after, traffic_of(after))));
     std::vector<std::string> unset = before.unset;
     for (const std::string& dim : after.unset)
       if (std::ranges::find(unset, dim) == unset.end()) unset.push_back(dim);
     if (!unset.empty()) add(cat("set ", base::joined(unset, ", ", base::printable), " to compare times"));
   }
   // Under other conditions the verdict can turn round.
-  const auto other = [&](std::string_view label, const std::optional<double>& a, const std::optional<double>& b) {
+  const auto other = [&](std::string_view label, const std::optional<double>& a, const std::optional<double>& b,
+                         const std::optional<TrafficModel>& model = std::nullopt) {
     if (!a || !b || *a <= 0 || *b <= 0) return;
     ComparedTime from = time_of(before, TimeKind::Bound, false), to = time_of(after, TimeKind::Bound, false);
     from.seconds = *a, to.seconds = *b;
-    from.basis.clear();
+    from.basis.clear(), to.basis.clear();
+    if (model && basis_of(before, *model) != basis_of(after, *model))
+      from.basis = {basis_of(before, *model).back()}, to.basis = {basis_of(after, *model).back()};
     const TimeChange change = time_change(TimeKind::Bound, from, to);
     add(cat(label, ": ", change.verdict, ", ", change.times));
   };
@@ -153,8 +166,11 @@ Contrast contrast(const EstimateDocument& before, const EstimateDocument& after)
     const documents::EstimateRoofline &from = *before.roofline, &to = *after.roofline;
     const RooflineTotals &a = from.totals, &b = to.totals;
     const auto all_are = [&](TrafficModel model) { return traffic_of(before) == model && traffic_of(after) == model; };
-    if (!all_are(TrafficModel::Fused)) other("if every kernel is fused", from.fused_seconds, to.fused_seconds);
-    if (!all_are(TrafficModel::Unfused)) other("if every kernel is unfused", from.unfused_seconds, to.unfused_seconds);
+    const std::string without = is_launched ? ", without launches" : "";
+    if (!all_are(TrafficModel::Fused))
+      other("if every kernel is fused" + without, from.fused_seconds, to.fused_seconds, TrafficModel::Fused);
+    if (!all_are(TrafficModel::Unfused))
+      other("if every kernel is unfused" + without, from.unfused_seconds, to.unfused_seconds, TrafficModel::Unfused);
     if (is_launched) other("captured as one graph", bounds_of(before).graph, bounds_of(after).graph);
     if (a.at_least || b.at_least) add("times of the modelled part");
     if (x.flops && y.flops && differ(*documents::real(x.flops), *documents::real(y.flops)))

@@ -197,7 +197,9 @@ std::string subtitle(const EstimateDocument& estimate) {
   parts.push_back("IR " + std::to_string(model.ir_version));
   parts.push_back(counted(model.nodes, "node"));
   if (model.functions > 0) parts.push_back(counted(model.functions, "function"));
-  if (estimate.precision) parts.push_back("floats as " + std::string(to_string(*estimate.precision)));
+  if (const auto& asked = estimate.precision)
+    parts.push_back(bits(*asked) <= 8 ? cat("products in ", to_string(*asked), ", other floats as float16")
+                                      : cat("floats as ", to_string(*asked)));
   for (const auto& [name, size] : estimate.bindings)
     if (size) parts.push_back(name + "=" + std::to_string(*size));
   for (const std::string& name : estimate::free_dims(estimate)) parts.push_back(name + "=1 (free)");

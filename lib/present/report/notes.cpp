@@ -16,7 +16,8 @@ namespace {
 
 std::string found_text(const BudgetResult& result) {
   if (!result.value) return "?";
-  if (result.budget.kind == BudgetKind::Seconds) return base::si_seconds(*result.value);
+  if (result.budget.kind == BudgetKind::Seconds)
+    return (result.is_bound_within ? "≥ " : "") + base::si_seconds(*result.value);
   const bool is_bytes = result.budget.kind == BudgetKind::Bytes || result.budget.kind == BudgetKind::Memory;
   return base::si(static_cast<Int>(*result.value), is_bytes ? "B" : "");
 }

@@ -48,7 +48,12 @@ std::string footing(const EstimateDocument& estimate) {
   const bool has_time = !sweep.points.empty() && sweep.points.front().time;
   if (!has_time || sweep.dims.size() != 1) return text;
   const std::string dim = base::printable(sweep.dims[0]);
-  if (!sweep.ridge) return text + "\nmemory takes longer than arithmetic at every " + dim + " of the sweep";
+  if (!sweep.ridge) {
+    const bool is_memory = std::ranges::all_of(sweep.points, [](const documents::EstimatePoint& point) {
+      return point.time && point.time->memory_seconds > point.time->compute_seconds;
+    });
+    return is_memory ? text + "\nmemory takes longer than arithmetic at every " + dim + " of the sweep" : text;
+  }
   if (sweep.ridge->at_start) return text + "\narithmetic takes longer than memory from the first " + dim + " on";
   return text + "\nridge: arithmetic takes longer than memory from " + dim + " " + base::grouped(sweep.ridge->size) +
          " on";

@@ -159,7 +159,11 @@ std::string decisive(const documents::EstimateDocument& estimate) {
   // The widest spread of times over variants that differ in one choice alone.
   std::pair<double, const char*> spreads[] = {
       {1, "the device"}, {1, "the precision"}, {1, "fusion"}, {1, "the number of devices"}};
-  const auto least = [&](const Variant& each) { return *documents::compared_seconds(variants, each); };
+  const bool are_predicted = std::ranges::all_of(
+      variants, [](const Variant& each) { return !each.seconds || (each.predicted && each.predicted->seconds); });
+  const auto least = [&](const Variant& each) {
+    return are_predicted ? *each.predicted->seconds : *documents::compared_seconds(variants, each);
+  };
   for (const Variant& a : variants)
     for (const Variant& b : variants) {
       if (!a.seconds || !b.seconds || !a.fits.value_or(true) || !b.fits.value_or(true)) continue;
@@ -170,8 +174,14 @@ std::string decisive(const documents::EstimateDocument& estimate) {
       widest = std::max(widest, least(a) / least(b));
     }
   const auto& [factor, choice] = *std::ranges::max_element(spreads, {}, &std::pair<double, const char*>::first);
-  const std::string remarks =
-      device_count_remarks(estimate) + context_remarks(variants) + narrow_precision_remarks(variants);
+  const auto lacks_launches = [](const Variant& each) { return each.seconds && !each.launched_seconds; };
+  const auto unknown = std::ranges::find_if(variants, lacks_launches);
+  const bool is_mixed = unknown != variants.end() && !std::ranges::all_of(variants, lacks_launches);
+  const std::string remarks = (is_mixed ? cat("times, rates and prices without launches: those of ",
+                                              base::printable(unknown->device), " are not known\n")
+                                        : "") +
+                              device_count_remarks(estimate) + context_remarks(variants) +
+                              narrow_precision_remarks(variants);
   if (factor < 1.01) return remarks;
   return cat(remarks, choice, " moves the time most: up to ", base::rounded(factor), "×\n");
 }

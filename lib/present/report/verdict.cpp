@@ -129,7 +129,9 @@ Action advised(const EstimateAdvice& advice, const EstimateDocument& estimate, c
   const bool has_items = estimate.roofline->items.has_value();
   action.of_what = has_items ? rate_unit(estimate) : "items/s";
   const double now = std::max(bounds.seconds, bounds.launched.value_or(0));
-  const double rate = items_kept(estimate) / now * advice.gain;
+  // Without items of its own, a run of the larger batch has that many.
+  const double rate =
+      has_items ? items_kept(estimate) / now * advice.gain : static_cast<double>(*advice.batch) / advice.seconds;
   action.text = said(sentence("batch"), {{"batch", base::grouped(*advice.batch)},
                                          {"rate", rate_text(rate, action.of_what)},
                                          {"time", to},
@@ -216,7 +218,12 @@ void say_sweep(Verdict& verdict, const EstimateDocument& estimate) {
     if (const auto seconds = seconds_of(sweep, point); seconds && fits(sweep, point))
       times.emplace_back(*seconds, &point);
   if (times.empty()) {
+    const auto large =
+        std::ranges::find_if(sweep.points, [&](const EstimatePoint& point) { return !fits(sweep, point); });
     verdict.time = "no time of the sweep is known";
+    if (large != sweep.points.end())
+      verdict.time = cat("none of its sizes fits: ", dim, " ", base::grouped(large->sizes.front()), " takes ",
+                         cell(large->memory_bytes, "B"), " of ", cell(sweep.device_bytes, "B"));
     return;
   }
   const auto text = [&](const std::pair<double, const EstimatePoint*>& each) {
@@ -416,7 +423,8 @@ std::optional<Knee> knee_of(const EstimateSweep& sweep) {
   for (const EstimatePoint& point : sweep.points) {
     const auto seconds = seconds_of(sweep, point);
     largest = std::max(largest, point.sizes.front());
-    if (seconds && *seconds > 0 && point.items && fits(sweep, point))
+    const bool is_possible = !point.time || !seconds || *seconds >= point.time->floor_seconds;
+    if (seconds && *seconds > 0 && point.items && fits(sweep, point) && is_possible)
       rates.push_back({point.sizes.front(), static_cast<double>(*point.items) / *seconds});
   }
   if (rates.size() < 2) return std::nullopt;
@@ -425,16 +433,25 @@ std::optional<Knee> knee_of(const EstimateSweep& sweep) {
   // The last size below the limit: all larger ones are good enough.
   auto at = rates.end() - 1;
   while (at != rates.begin() && (at - 1)->rate >= kEnough * best) --at;
-  if (sweep.best)
+  if (sweep.best && !sweep.has_measurements && !sweep.has_predictions)
     if (const auto known = std::ranges::find(rates, sweep.best->size, &Knee::size); known != rates.end()) at = known;
+  // Rates that fall again have a best size of their own.
+  const double last = rates.back().rate;
+  if (last < kEnough * best) {
+    at = std::ranges::max_element(rates, {}, &Knee::rate);
+    at->falls_to = last / best;
+  }
   at->share = at->rate / best;
   at->is_last = at + 1 == rates.end();
   at->is_largest = at->size == largest;
+  at->largest = rates.back().size;
   return *at;
 }
 
 std::string knee_text(const EstimateSweep& sweep, const Knee& knee) {
   const std::string size = cat(base::printable(sweep.dims.front()), " ", base::grouped(knee.size));
+  if (knee.falls_to > 0)
+    return cat("best at ", size, "; ", part_of_time(knee.falls_to), " % of it at ", base::grouped(knee.largest));
   if (knee.is_last) return cat("best at ", size, knee.is_largest ? ", the largest tried" : "");
   return cat("from ", size, " on ", part_of_time(knee.share), " % of the best");
 }
@@ -520,7 +537,7 @@ std::optional<Verdict> verdict_of(const EstimateDocument& estimate) {
     }
     add_advice(verdict, estimate, bounds);
   } else {
-    verdict.time = "no row's least time is known";
+    verdict.time = roofline->totals.unknown_rows > 0 ? "no row's least time is known" : "none: no kernel runs";
   }
   if (roofline->predicted && roofline->predicted->seconds) {
     say_predicted(verdict, *roofline, bounds);

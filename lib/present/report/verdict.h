@@ -101,6 +101,8 @@ struct Knee {
   double rate = 0, share = 0;  // items a second, and what part of the best rate this is
   bool is_last = false;        // of those that fit: larger ones may pay, too
   bool is_largest = false;     // of those tried
+  double falls_to = 0;         // where rates fall again: that of the largest size that fits, as a part of the best
+  std::int64_t largest = 0;    // this size
 };
 std::optional<Knee> knee_of(const documents::EstimateSweep& sweep);
 // "from batch 8 on 97 % of the best"; "best at batch 16, the largest tried".

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "pagoda/core/analyze.h"
+#include "pagoda/core/custom_operator.h"
 #include "pagoda/core/device.h"
 #include "pagoda/core/roofline.h"
 #include "pagoda/core/traffic.h"
@@ -38,6 +39,9 @@ AnalyzeOptions sweep_options(AnalyzeOptions options, const std::vector<SweepAxis
 
 // The batch dims of the file's inputs, free or not, as formulas name them.
 std::vector<std::string> batch_dims(const Model& model);
+// The same without dims that an analysis with these options shows to be none.
+std::vector<std::string> batch_dims(const Model& model, const AnalyzeOptions& options,
+                                    const std::vector<CustomOperator>& stated = {});
 
 // The symbols of an axis in the formulas of an analysis. Throws Error if there are none.
 std::vector<std::string> axis_symbols(const Model& model, const Analysis& analysis, const std::string& axis);
