@@ -64,7 +64,8 @@ ProviderOperator operator_of(const JsonField& field) {
 }
 
 ProviderCondition condition_of(const JsonField& field) {
-  ProviderCondition condition{.operators = field.at("operators").texts(), .when = {}, .reason = field.at("reason").text()};
+  ProviderCondition condition{
+      .operators = field.at("operators").texts(), .when = {}, .reason = field.at("reason").text()};
   for (const JsonField& each : field.array("when")) {
     ProviderCondition::Part& part = condition.when.emplace_back();
     const JsonField test = each.at("test");
@@ -112,11 +113,19 @@ Provider parse_provider(std::string_view json, std::string_view subject) {
                     .is_judged = root.at("judged").truth(),
                     .operators = {},
                     .conditions = {},
+                    .cures = {},
                     .passes_unsupported = root.at("passes_unsupported").truth()};
   for (const auto& [name, field] : root.at("operators").members()) provider.operators.emplace(name, operator_of(field));
   read_host_operands(root, "host_inputs", &ProviderOperator::host_inputs, provider);
   read_host_operands(root, "host_outputs", &ProviderOperator::host_outputs, provider);
   for (const JsonField& each : root.array("conditions")) provider.conditions.push_back(condition_of(each));
+  for (const JsonField& each : root.array("cures")) {
+    const auto of_free_dims = each.find("of_free_dims");
+    provider.cures.push_back({.reason = each.at("reason").text(),
+                              .operators = each.at("operators").texts(),
+                              .of_free_dims = of_free_dims && of_free_dims->truth(),
+                              .cure = each.at("cure").text()});
+  }
   return provider;
 }
 

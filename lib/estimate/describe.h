@@ -128,6 +128,10 @@ EstimateHandover handover_of(const Model& model, const Model& file_model, const 
                              const Analysis& analysis);
 EstimateParallel parallel_part(const Model& model, const EstimateRequest& request, const GroupRun& group);
 
+// Where a provider puts the nodes of the main graph.
+EstimatePlacement placement_of(const Model& model, const EstimateRequest& request, const Analysis& analysis,
+                               const Provider& provider);
+
 // Sets whether the model fits the request's device and, if requested, which changes would lower the time bound.
 void add_fit_and_advice(const Model& model, const Model& file_model, const EstimateRequest& request,
                         Findings& findings);

@@ -523,6 +523,8 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
     estimate.budgets->push_back(is_timed || limit.kind != BudgetKind::Seconds ? check_budget(limit, rows, limits)
                                                                               : without_time(limit, estimate));
   if (sweep) estimate.sweep = sweep_part(std::move(*sweep), std::move(swept), predictions);
+  for (const Provider& provider : request.providers)
+    estimate.placement.push_back(placement_of(model, request, analysis, provider));
   describe(model, request, findings);
   if (!estimate.can_run()) estimate.advice.clear();
   if (!(impossible.empty() && broken.why.empty()) && axes.empty() && !is_published(request.count)) {

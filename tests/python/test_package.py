@@ -85,6 +85,18 @@ def test_members_that_were_not_asked_for_are_none(skeletons):
         assert getattr(estimate, name) is None, name
 
 
+def test_placement(skeletons):
+    model = pagoda.Model(skeletons / "resnet50_qdq_int8.onnx")
+    placed = pagoda.analyze(model, provider="cuda").placement[0]
+    assert placed.on_cpu == 54 and placed.to_provider == 54 and placed.parts == 1
+    assert placed.reasons[0].reason == "no kernel: int32" and "float32" in placed.reasons[0].cures[0]
+    assert pagoda.analyze(model).placement is None
+    with pytest.raises(pagoda.Error, match="placement_form"):
+        pagoda.analyze(model, provider="cuda", placement_form="fused")
+    with pytest.raises(pagoda.Error, match="provider"):
+        pagoda.analyze(model, provider="cudo")
+
+
 def test_sizes_beyond_a_table_get_no_advice(skeletons):
     at = {"batch": 4, "phase": "decode", "device": "a100-80gb"}
     beyond = pagoda.analyze(skeletons / "gpt2_past.onnx", past=1024, **at)

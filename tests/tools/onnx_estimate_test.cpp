@@ -656,6 +656,26 @@ TEST_CASE("budgets cannot tell about a run without its sizes, and say which to s
   CHECK(work.says("flops: cannot tell 1GFLOP"));
 }
 
+TEST_CASE("placement: a table, CSV columns, JSON, and a gate for CI") {
+  const std::string model = "'" + test::source_path("models/skeletons/resnet50_qdq_int8.onnx") + "' --provider cuda ";
+  const Models& models = workshop();
+  const Outcome table = models.run(model);
+  CHECK(table.says("275 of 329 nodes on it, in 1 part"));
+  CHECK(table.says("store the bias as float32"));
+  const Outcome csv = models.run(model + "--by node --format csv");
+  CHECK(csv.out.substr(0, csv.out.find('\n')).find(",on,part,reason,") != std::string::npos);
+  CHECK(csv.says("no kernel: int32"));
+  CHECK(json::parse(models.run(model + "--format json").out).at("placement").at(0).at("to_provider") == 54);
+  CHECK(models.run(model + "--max-off-provider 20%").code == 0);
+  const Outcome gate = models.run(model + "--max-off-provider 2%");
+  CHECK(gate.code == 3);
+  CHECK(gate.says("off cuda: exceeds 2.00 %, found 16.4 % of the nodes that run"));
+  CHECK(models.run(model + "--max-off-provider 2").code == 2);
+  CHECK(models.run(model + "--sweep batch=1,2").code == 2);
+  CHECK(models.run("image.onnx --max-off-provider 2%").code == 2);
+  CHECK(models.run("image.onnx --provider cudo").code != 0);
+}
+
 TEST_CASE("counts that depend on the data are lower bounds in every output") {
   const Models& models = workshop();
   const Outcome found = models.run("nms.onnx --device h200 --traffic fused --format json");

@@ -156,12 +156,25 @@ void add_studies(CLI::App& app, Arguments& arguments) {
   add(app, "--sweep", arguments.sweeps, "NAME=LIST",
       "A row per size, from the formulas: batch=1,2,4..1024; repeatable. mode=maxn,30w: a row per power mode of "
       "--device");
-  add(app, "--compare", arguments.compare, "OTHER", "What changed from OTHER (before) to MODEL (after), block by block");
+  add(app, "--compare", arguments.compare, "OTHER",
+      "What changed from OTHER (before) to MODEL (after), block by block");
   add(app, "--then", arguments.then, "OTHER[:RUNS]",
       "A model that runs after MODEL for the same result, and how often: totals of all, time a result, "
       "memory; repeatable, MODEL takes :RUNS as well");
   add_choice(app, "--profile-structure", arguments.profile_structure, {"json", "csv"},
              "The structure of the model as one row of features");
+}
+
+void add_placement(CLI::App& app, Arguments& arguments) {
+  add(app, "--provider", arguments.provider, "cuda|FILE[,...]",
+      "Which nodes an execution provider of ONNX Runtime leaves to the CPU, why, in how many parts, and what is "
+      "copied; "
+      "--by node lists them");
+  add_choice(
+      app, "--placement-form", arguments.placement_form, {"default", "plain"},
+      "default: the graph after the runtime's first level of optimisation, as it runs; plain: the nodes of the file");
+  add(app, "--max-off-provider", arguments.max_off_provider, "2%",
+      "Exit 3 if more of the nodes that run are not on the (first) provider");
 }
 
 void add_budgets(CLI::App& app, Arguments& arguments) {
@@ -205,6 +218,7 @@ const std::vector<Group>& groups() {
        add_devices},
       {"Training", "model.onnx --batch 32 --training --optimizer adamw", add_training},
       {"Many sizes, several models", "model.onnx --sweep batch=1,2,4..1024 --device h200", add_studies},
+      {"Placement", "model.onnx --provider cuda --max-off-provider 2%", add_placement},
       {"Budgets", "model.onnx --strict --max-flops 10GFLOP", add_budgets},
       {"Lists", "--list-devices", add_lists},
   };

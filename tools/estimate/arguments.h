@@ -21,6 +21,7 @@ struct Arguments {
   std::string model, format, output, by, compare, device, precision, phase, profile_structure, timeline;
   std::string calibration, what_if, measured;
   std::string count = "flops", traffic;
+  std::string provider, placement_form = "default", max_off_provider;
   std::string max_flops, max_bytes, max_params, max_memory, max_seconds;
   std::string optimizer = "sgd", recompute = "none";
   std::vector<std::string> dims, assumed, inputs, sweeps, frozen, prices, then, custom_ops;
@@ -76,7 +77,9 @@ struct InputValue {
   bool operator==(const InputValue&) const = default;
 };
 std::map<std::string, InputValue> input_values(const Arguments& arguments);
-std::vector<SweepAxis> sweep_axes(const Arguments& arguments);     // of sizes, without modes
+std::vector<SweepAxis> sweep_axes(const Arguments& arguments);  // of sizes, without modes
+// The largest part of the nodes that may be off the provider, 0 … 1.
+std::optional<double> most_off_provider(const Arguments& arguments);
 std::vector<Budget> budgets(const Arguments& arguments);           // without the device's memory
 std::map<std::string, double> prices(const Arguments& arguments);  // per hour, by device
 estimate::LinkChoice link_of(const std::string& text);             // a rate in the syntax of byte budgets, or a name

@@ -58,6 +58,7 @@ constexpr Request kRequests[] = {
     {"--precision",                                          has<&Arguments::precision>},
     {"--predict",                                            has<&Arguments::predict>},
     {"--profile-structure",                                  has<&Arguments::profile_structure>},
+    {"--provider",                                           has<&Arguments::provider>},
     {"--sweep",                                              has<&Arguments::sweeps>},
     {"--symbolic",                                           has<&Arguments::symbolic>},
     {"--tensor-parallel and its like",                       has_groups},
@@ -101,7 +102,7 @@ void check_alternatives(const Arguments& arguments) {
                               : arguments.prompt             ? "--prompt"
                                                              : "several numbers of devices";
   refuse(arguments, subject,
-         {"--compare", "--profile-structure", "--by", "--top", "--symbolic", "--memory", "--measured"});
+         {"--compare", "--profile-structure", "--by", "--top", "--symbolic", "--memory", "--measured", "--provider"});
   if (has_several_devices(arguments) || splits(arguments).size() > 1 || arguments.prompt)
     refuse(arguments, subject, {"--max-memory device"});
   if (is_what_if) refuse(arguments, subject, {"--precision"});
@@ -111,28 +112,45 @@ void check_alternatives(const Arguments& arguments) {
 // Rejects options that a study would ignore.
 void check_studies(const Arguments& arguments) {
   if (has_axes(arguments) && !is_drawn(arguments) && format_of(arguments) != "json")
-    refuse(arguments, "--sweep", {"--by", "--top", "--symbolic", "--memory"},
+    refuse(arguments, "--sweep", {"--by", "--top", "--symbolic", "--memory", "--provider"},
            "; its rows are sizes: ask for one size instead");
   if (is_csv(arguments) && !has_axes(arguments) && arguments.compare.empty() && arguments.then.empty())
     refuse(arguments, "--format csv", {"--memory", "--training --by type", "--traffic with --by type"},
            "; its rows are nodes, kernels or types: take json");
   if (!arguments.compare.empty())
-    refuse(arguments, "--compare", {"--by", "--symbolic", "--memory", "--memory-timeline"},
+    refuse(arguments, "--compare", {"--by", "--symbolic", "--memory", "--memory-timeline", "--provider"},
            "; its rows are pairs: ask for one model instead");
   if (!arguments.profile_structure.empty())
     refuse(arguments, "--profile-structure",
-           {"--predict", "--by", "--top", "--symbolic", "--memory", "--device", "--traffic", "--count", "--format"},
+           {"--predict", "--by", "--top", "--symbolic", "--memory", "--device", "--traffic", "--count", "--format",
+            "--provider"},
            "; its row is of features: ask for them apart");
 }
 
 // The models of a pipeline share sizes and a device; reports on a single model need separate runs.
 void check_pipeline(const Arguments& arguments) {
   if (!arguments.then.empty())
-    refuse(
-        arguments, "--then reports several models; it",
-        {"--sweep", "--compare", "--profile-structure", "--training", "--phase", "--what-if", "several devices",
-         "--tensor-parallel and its like", "--assume", "--input NAME=true", "--by", "--top", "--symbolic", "--memory",
-         "--memory-timeline", "--measured", "--annotate", "--max-…", "a format but table, json, csv and markdown"});
+    refuse(arguments, "--then reports several models; it",
+           {"--sweep",
+            "--compare",
+            "--profile-structure",
+            "--training",
+            "--phase",
+            "--what-if",
+            "several devices",
+            "--tensor-parallel and its like",
+            "--assume",
+            "--input NAME=true",
+            "--by",
+            "--top",
+            "--symbolic",
+            "--memory",
+            "--memory-timeline",
+            "--measured",
+            "--annotate",
+            "--provider",
+            "--max-…",
+            "a format but table, json, csv and markdown"});
 }
 
 // Viewers show the nodes of one run.
@@ -153,7 +171,7 @@ void check_viewers(const Arguments& arguments) {
 
 void check(const Arguments& arguments) {
   if (arguments.model.empty()) throw UsageError("MODEL is missing");
-  sizes_of(arguments), input_values(arguments), sweep_axes(arguments), budgets(arguments);
+  sizes_of(arguments), input_values(arguments), sweep_axes(arguments), budgets(arguments), most_off_provider(arguments);
   const auto needs = [&](bool is_given, const std::string& option, const std::string& other, bool has_other) {
     if (is_given && !has_other) throw UsageError(option + " needs " + other);
   };

@@ -250,6 +250,10 @@ int run(int argc, char** argv) {
                                                              : comparison(arguments, request, estimate, is_complete));
   }
   if (arguments.strict && estimate::is_impossible(estimate)) return kImpossible;
+  if (const std::optional<double> most = most_off_provider(arguments); most && !estimate.placement.empty()) {
+    say(present::off_provider_report(estimate.placement.front(), *most));
+    if (estimate.placement.front().off_provider() > *most) return kPartial;
+  }
   if (!estimate.budgets) return is_complete || !arguments.strict ? kDone : kPartial;
   say(present::budgets_report(*estimate.budgets));
   const bool fits = std::ranges::all_of(

@@ -146,6 +146,16 @@ bool is_choice(const Arguments& arguments) {
          arguments.prompt.has_value();
 }
 
+std::optional<double> most_off_provider(const Arguments& arguments) {
+  const std::string& text = arguments.max_off_provider;
+  if (text.empty()) return std::nullopt;
+  if (arguments.provider.empty()) throw UsageError("--max-off-provider needs --provider");
+  const auto percent = text.ends_with('%') ? base::parse_number<double>(text.substr(0, text.size() - 1)) : std::nullopt;
+  if (!percent || *percent < 0 || *percent > 100)
+    throw UsageError(cat("--max-off-provider ", text, ": not a share of the nodes; expected a percentage such as 2%"));
+  return *percent / 100;
+}
+
 std::vector<Budget> budgets(const Arguments& arguments) {
   const std::pair<BudgetKind, const std::string&> given[] = {{BudgetKind::Flops, arguments.max_flops},
                                                              {BudgetKind::Bytes, arguments.max_bytes},

@@ -18,7 +18,7 @@ namespace {
 constexpr int kMostSteps = 10;  // of the whole list of transformers
 
 bool is_nondeterministic(std::string_view op) {
-  constexpr std::string_view kRandom[] = {"Bernoulli",     "Multinomial",       "RandomNormal",
+  constexpr std::string_view kRandom[] = {"Bernoulli",     "Multinomial",      "RandomNormal",
                                           "RandomUniform", "RandomNormalLike", "RandomUniformLike"};
   return is_one_of(op, kRandom);
 }
@@ -190,7 +190,8 @@ void LoadedGraph::remove(std::int32_t id) {
 
 void LoadedGraph::remove_unread(std::int32_t id) {
   const LoadedNode& each = node(id);
-  if (each.is_gone || produces_output(each) || each.outputs.size() != 1 || !readers(each.outputs.front()).empty()) return;
+  if (each.is_gone || produces_output(each) || each.outputs.size() != 1 || !readers(each.outputs.front()).empty())
+    return;
   const std::vector<ValueId> inputs = each.inputs;
   remove(id);
   for (const ValueId input : inputs)
@@ -220,14 +221,14 @@ void LoadedGraph::infer() {
     const auto is_vague = [&](ValueId value) { return value != kAbsent && vague_[at(value)]; };
     const bool has_sizes = is_one_of(each.op, kSized) && is_plain(each);
     const bool is_unsized = has_sizes && !is_constant(each.inputs.back());
-    const bool is_behind = has_sizes ? each.op == "Expand" && is_vague(each.inputs.front())
-                                     : std::ranges::any_of(each.inputs, is_vague);
+    const bool is_behind =
+        has_sizes ? each.op == "Expand" && is_vague(each.inputs.front()) : std::ranges::any_of(each.inputs, is_vague);
     for (const ValueId output : each.outputs) {
       if (output == kAbsent) continue;
       const Shape* own = shape_of(analysis_, output);
       // The file may state what inference does not find.
-      vague_[at(output)] = !graph_.value(output).declared.shape &&
-                           (is_unsized || (is_behind && own != nullptr && !own->empty()));
+      vague_[at(output)] =
+          !graph_.value(output).declared.shape && (is_unsized || (is_behind && own != nullptr && !own->empty()));
     }
   }
 }
@@ -290,8 +291,8 @@ bool LoadedGraph::apply_rule(std::int32_t id) {
   if (each.op == "Expand") {
     const TensorValue* target = known(second);
     const Shape *from = shape(first), *to = shape(each.outputs.front());
-    return is_constant(second) && target != nullptr && from != nullptr && to != nullptr && is_fixed(*from) && *from == *to &&
-           bypass(id, first);
+    return is_constant(second) && target != nullptr && from != nullptr && to != nullptr && is_fixed(*from) &&
+           *from == *to && bypass(id, first);
   }
   const bool is_sum = each.op == "Add" || each.op == "Sub";
   if (is_sum || each.op == "Mul" || each.op == "Div") {
@@ -318,7 +319,8 @@ bool LoadedGraph::apply_rule(std::int32_t id) {
     const std::int32_t before = writer(first);
     if (before < 0 || node(before).op != "Not" || each.inputs.size() < 3) return false;
     const std::vector<std::int32_t> all = readers(first);
-    if (output_[at(first)] || !std::ranges::all_of(all, [&](std::int32_t reader) { return node(reader).op == "Where"; }))
+    if (output_[at(first)] ||
+        !std::ranges::all_of(all, [&](std::int32_t reader) { return node(reader).op == "Where"; }))
       return false;
     const ValueId condition = node(before).inputs[0];
     remove(before);
@@ -346,9 +348,9 @@ bool LoadedGraph::fuse_into_conv(std::int32_t id) {
   const Shape* weights = shape(conv.inputs[1]);
   if (weights == nullptr || weights->size() < 3) return false;
   if (after.op == "BatchNormalization") {
-    const bool is_stored = after.inputs.size() == 5 && after.inputs[0] == result &&
-                           std::all_of(after.inputs.begin() + 1, after.inputs.end(),
-                                       [&](ValueId value) { return is_constant(value); });
+    const bool is_stored =
+        after.inputs.size() == 5 && after.inputs[0] == result &&
+        std::all_of(after.inputs.begin() + 1, after.inputs.end(), [&](ValueId value) { return is_constant(value); });
     const bool is_single = std::ranges::count_if(after.outputs, [](ValueId value) { return value != kAbsent; }) == 1;
     if (!is_stored || !is_single || after.like->integer("training_mode", 0) != 0) return false;
   } else if (after.op == "Add" || after.op == "Mul") {
@@ -403,7 +405,8 @@ bool LoadedGraph::fuse_pad(std::int32_t id) {
 std::string LoadedGraph::key_of(ValueId value) const {
   constexpr std::size_t kShared = 8;
   const TensorValue* held = known(value);
-  if (value == kAbsent || !is_constant(value) || held == nullptr || held->size() > kShared) return std::to_string(value);
+  if (value == kAbsent || !is_constant(value) || held == nullptr || held->size() > kShared)
+    return std::to_string(value);
   std::string key = cat("=", to_string(type(value)), ":");
   for (const Scalar& each : *held) {
     if (const auto* real = std::get_if<double>(&each))
@@ -450,11 +453,13 @@ bool LoadedGraph::fold_constants() {
     if (each.op == "Shape" && is_plain(each)) {
       const Shape* sizes = shape(each.inputs[0]);
       const Shape* result = shape(each.outputs[0]);
-      const TensorValue* held = analysis_.values[at(each.outputs[0])] ? &*analysis_.values[at(each.outputs[0])] : nullptr;
+      const TensorValue* held =
+          analysis_.values[at(each.outputs[0])] ? &*analysis_.values[at(each.outputs[0])] : nullptr;
       is_known = sizes != nullptr && result != nullptr && held != nullptr &&
                  std::ranges::all_of(*held, [](const Scalar& size) { return integer_of(size).has_value(); });
     } else if (each.op != "DequantizeLinear") {
-      is_known = std::ranges::all_of(each.inputs, [&](ValueId value) { return value == kAbsent || is_constant(value); });
+      is_known =
+          std::ranges::all_of(each.inputs, [&](ValueId value) { return value == kAbsent || is_constant(value); });
     }
     if (!is_known) continue;
     for (const ValueId output : each.outputs)
@@ -605,7 +610,8 @@ std::vector<Fate> LoadedGraph::fates() const {
     std::set<std::int32_t> seen;
     std::vector<std::int32_t> todo;
     const auto add = [&](ValueId value) {
-      if (value != kAbsent && made[at(value)] >= 0 && seen.insert(made[at(value)]).second) todo.push_back(made[at(value)]);
+      if (value != kAbsent && made[at(value)] >= 0 && seen.insert(made[at(value)]).second)
+        todo.push_back(made[at(value)]);
     };
     for (const ValueId output : each.outputs) add(output);
     while (!todo.empty()) {
@@ -624,8 +630,9 @@ std::vector<Fate> LoadedGraph::fates() const {
   }
   const std::vector<bool> known = computed();
   for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
-    if (fates[n] == Fate::Fused &&
-        std::ranges::all_of(graph_.nodes[n].outputs, [&](ValueId value) { return value == kAbsent || known[at(value)]; }))
+    if (fates[n] == Fate::Fused && std::ranges::all_of(graph_.nodes[n].outputs, [&](ValueId value) {
+          return value == kAbsent || known[at(value)];
+        }))
       fates[n] = Fate::Folded;
   return fates;
 }

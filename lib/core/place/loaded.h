@@ -62,9 +62,9 @@ class LoadedGraph {
   const TensorValue* known(ValueId value) const;
   std::int32_t only_reader(ValueId value) const;  // -1: none or several, or the value is an output of the model
   bool produces_output(const LoadedNode& each) const;
-  void replace(ValueId from, ValueId to);         // in all readers
+  void replace(ValueId from, ValueId to);  // in all readers
   void set_input(std::int32_t id, std::size_t i, ValueId value);
-  void link(std::int32_t id);    // as a writer and a reader
+  void link(std::int32_t id);  // as a writer and a reader
   void remove(std::int32_t id);
   void remove_unread(std::int32_t id);  // and then what only it read
   // Takes a node out whose result is `kept`; false: the result is an output of the model.

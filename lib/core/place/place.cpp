@@ -6,9 +6,9 @@
 #include <numeric>
 #include <set>
 
+#include "graph/index.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/enum_names.h"
-#include "graph/index.h"
 #include "place/loaded.h"
 
 namespace pagoda::inline core {
@@ -46,9 +46,16 @@ bool is_same_text(std::string_view a, std::string_view b) {
 class Placer {
  public:
   Placer(const Model& model, const LoadedGraph& loaded, const Provider& provider)
-      : model_(model), loaded_(loaded), nodes_(loaded.nodes()), provider_(provider), order_(loaded.order()), rank_(nodes_.size(), 0), free_(loaded.computed()),
-       
-        kernels_(nodes_.size(), nullptr), rows_(nodes_.size()) {
+      : model_(model),
+        loaded_(loaded),
+        nodes_(loaded.nodes()),
+        provider_(provider),
+        order_(loaded.order()),
+        rank_(nodes_.size(), 0),
+        free_(loaded.computed()),
+
+        kernels_(nodes_.size(), nullptr),
+        rows_(nodes_.size()) {
     for (std::size_t i = 0; i < order_.size(); ++i) rank_[index(order_[i])] = i;
   }
 
@@ -60,7 +67,8 @@ class Placer {
     list_copies();
     const std::vector<Fate> fates = loaded_.fates();
     for (const Fate fate : fates)
-      result_.nodes.push_back({.on = fate == Fate::Fused ? PlacedOn::Fused : PlacedOn::Folded, .part = -1, .reason = {}});
+      result_.nodes.push_back(
+          {.on = fate == Fate::Fused ? PlacedOn::Fused : PlacedOn::Folded, .part = -1, .reason = {}});
     for (std::size_t n = 0; n < nodes_.size(); ++n)
       if (!nodes_[n].is_gone && nodes_[n].file >= 0) result_.nodes[index(nodes_[n].file)] = std::move(rows_[n]);
     return std::move(result_);
@@ -184,6 +192,12 @@ class Placer {
     const LoadedNode& node = nodes_[n];
     PlacedNode& row = rows_[n];
     const std::string name = node.domain.empty() ? std::string(node.op) : cat(node.domain, ".", node.op);
+    if (model_.function(node.domain, node.op, "") != nullptr) {
+      row = {.on = PlacedOn::Unknown,
+             .part = -1,
+             .reason = "a function of the file, which the runtime replaces by its nodes"};
+      return;
+    }
     const auto found = provider_.operators.find(name);
     const ProviderOperator* known = found == provider_.operators.end() ? nullptr : &found->second;
     row.reason = no_kernel(node, known);
@@ -244,7 +258,10 @@ class Placer {
   }
 
   // Nodes that depend on no input go with their readers.
-  bool is_free(std::int32_t n) const { return std::ranges::all_of(nodes_[index(n)].outputs, [&](ValueId value) { return value == kAbsent || is_constant(value); }); }
+  bool is_free(std::int32_t n) const {
+    return std::ranges::all_of(nodes_[index(n)].outputs,
+                               [&](ValueId value) { return value == kAbsent || is_constant(value); });
+  }
 
   // Odd phases are on the provider, even ones on the CPU: a path through the CPU raises the phase by two.
   void number_parts() {
@@ -313,8 +330,8 @@ class Placer {
   const std::vector<LoadedNode>& nodes_;
   const Provider& provider_;
   std::vector<std::int32_t> order_;
-  std::vector<std::size_t> rank_;  // by node, in that order
-  std::vector<bool> free_;                         // by value: depends on no input of the model
+  std::vector<std::size_t> rank_;                 // by node, in that order
+  std::vector<bool> free_;                        // by value: depends on no input of the model
   std::vector<const ProviderOperator*> kernels_;  // by node on the provider
   std::vector<PlacedNode> rows_;                  // by node of the loaded graph
   GraphPlacement result_;

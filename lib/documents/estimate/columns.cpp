@@ -298,6 +298,11 @@ Cell step_seconds(const Row& row) {
 
 // Conditions.
 bool is_timed(const EstimateDocument& estimate) { return estimate.roofline.has_value(); }
+bool has_placement(const EstimateDocument& estimate) { return !estimate.placement.empty(); }
+Cell place_text(const Row& row, std::string EstimatePlacement::Node::* text) {
+  const EstimatePlacement::Node* const place = row.estimate->place_of(*row.node);
+  return place == nullptr || (place->*text).empty() ? Cell() : Cell(place->*text);
+}
 bool has_kernels(const EstimateDocument& estimate) { return estimate.traffic.has_value(); }
 bool is_training(const EstimateDocument& estimate) { return estimate.training.has_value(); }
 bool is_partial(const EstimateDocument& estimate) { return estimate.totals.partial; }
@@ -489,6 +494,9 @@ constexpr ResultColumn kColumns[] = {
     // Facts of a node or kernel.
     column("precision", Text, stored<&EstimateNode::precision>, "Type in which the work is done.").json(Node).listed(Node),
     column("mark", Text, stored<&EstimateNode::mark>, "compute, or why nothing is counted: view, host, folded, unmodelled.").json(Node).listed(Node),
+    column("on", Text, [](const Row& row) -> Cell { return place_text(row, &EstimatePlacement::Node::on); }, "Where the first requested provider of ONNX Runtime puts the node: provider, cpu, or gone before it is asked (folded, fused).").listed(Node).shown(Node, {"on"}).only_if(has_placement),
+    column("part", Number, [](const Row& row) -> Cell { const auto* place = row.estimate->place_of(*row.node); return place == nullptr || place->part < 0 ? Cell() : Cell(Int{place->part}); }, "The part of the provider's nodes that it is in; no path through the CPU separates one.").listed(Node).shown(Node, {"part", 3}).only_if(has_placement),
+    column("reason", Text, [](const Row& row) -> Cell { return place_text(row, &EstimatePlacement::Node::reason); }, "Why it is not on the provider.").listed(Node).shown(Node, {"reason"}).only_if(has_placement),
     column("problem", Text, stored<&EstimateNode::problem>, "Why counts are not known.").json(Node).left_out_if_empty().listed(Node),
     column("saved_bytes", Bytes, stored<&EstimateGroup::saved_bytes>, "Bytes that its nodes pass on inside the kernel.")
         .json(Kernel).listed(Kernel).shown(Kernel, {"saved", 8, 0, "?", true}).follows(View::Terminal, "predicted_percent"),

@@ -436,6 +436,43 @@ void sweep_of(A& a, typename A::template Ref<EstimateSweep> x, const std::vector
   });
 }
 
+template <typename A>
+void placement(A& a, typename A::template Ref<EstimatePlacement> x) {
+  a("provider", x.provider);
+  a("name", x.name);
+  a("version", x.version);
+  a("judged", x.is_judged);
+  a("form", x.form);
+  a("on_provider", x.on_provider);
+  a("on_cpu", x.on_cpu);
+  a("folded", x.folded);
+  a("fused", x.fused);
+  a("unknown", x.unknown);
+  a("parts", x.parts);
+  a("to_host", x.to_host);
+  a("to_host_bytes", x.to_host_bytes);
+  a("to_provider", x.to_provider);
+  a("to_provider_bytes", x.to_provider_bytes);
+  a("flops_on_cpu", x.flops_on_cpu);
+  a("bytes_on_cpu", x.bytes_on_cpu);
+  a.list("reasons", x.reasons, [](A& inner, auto& reason) {
+    inner("reason", reason.reason);
+    inner("nodes", reason.nodes);
+    inner("flops", reason.flops);
+    inner("bytes", reason.bytes);
+    inner("operators", reason.operators);
+    inner("cures", reason.cures);
+  });
+  a.list("nodes", x.nodes, [](A& inner, auto& node) {
+    inner("index", node.index);
+    inner("on", node.on);
+    bool has_part = node.part >= 0;
+    if constexpr (A::kReads) has_part = inner.has("part");
+    if (has_part) inner("part", node.part);
+    inner.maybe("reason", node.reason);
+  });
+}
+
 // All members except "schema" and the rows, which `rows` writes or reads in their place.
 template <typename A, typename Doc, typename Rows>
 void document(A& a, Doc& x, const Rows& rows) {
@@ -492,6 +529,7 @@ void document(A& a, Doc& x, const Rows& rows) {
     sweep_of(inner, sweep,
              A::kReads ? columns_of(RowKind::Point, View::Json) : columns_of(RowKind::Point, View::Json, x));
   });
+  a.maybe_list("placement", x.placement, placement<A>);
   if constexpr (A::kReads) {
     if (a.has("budgets")) x.budgets.emplace();
   }

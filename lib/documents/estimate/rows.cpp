@@ -101,6 +101,13 @@ const RowBound* EstimateDocument::bound_of(const EstimateNode& node) const {
   return roofline ? with_index(roofline->rows, &RowBound::row, node.index) : nullptr;
 }
 
+const EstimatePlacement::Node* EstimateDocument::place_of(const EstimateNode& node) const {
+  if (placement.empty()) return nullptr;
+  const std::vector<EstimatePlacement::Node>& places = placement.front().nodes;  // sorted
+  const auto found = std::ranges::lower_bound(places, node.index, {}, &EstimatePlacement::Node::index);
+  return found != places.end() && found->index == node.index ? &*found : nullptr;
+}
+
 const RowBound* EstimateDocument::bound_of_group(std::size_t group) const {
   if (!roofline || !traffic) return nullptr;
   return group < roofline->groups.size() ? &roofline->groups[group] : nullptr;

@@ -26,21 +26,11 @@ struct Line {
   std::string what, value, remark;
 };
 
-std::string percent_of(double part, double whole) { return cat(share_cell(whole > 0 ? part / whole : 0), " %"); }
-
 std::string bytes(const Count& value) { return cell(value, "B"); }
 std::string bytes_rate(double value) { return base::si_rate(value, "B/s"); }
 std::string joules(double value, std::string_view unit = "J") { return base::si_text(value, unit); }
 
 std::string at_least(double seconds) { return cat("≥ ", base::si_seconds(seconds)); }
-
-// The texts that are not empty.
-std::string dotted(const std::vector<std::string>& texts) {
-  std::string joined;
-  for (const std::string& text : texts)
-    if (!text.empty()) joined += cat(joined.empty() ? "" : " · ", text);
-  return joined;
-}
 
 std::string joules_an_item(const std::optional<double>& value, const EstimateDocument& estimate) {
   return value ? joules(*value, estimate.phase ? "J a token" : "J an item") : "";

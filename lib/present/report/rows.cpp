@@ -171,6 +171,15 @@ std::string intensity_text(double value) {
   return value >= kGrouped && value < kMost ? base::grouped(std::llround(value)) : base::rounded(value);
 }
 
+std::string percent_of(double part, double whole) { return cat(share_cell(whole > 0 ? part / whole : 0), " %"); }
+
+std::string dotted(const std::vector<std::string>& texts) {
+  std::string joined;
+  for (const std::string& text : texts)
+    if (!text.empty()) joined += cat(joined.empty() ? "" : " · ", text);
+  return joined;
+}
+
 std::string memory_share(double used, double whole) {
   std::string text = share_cell(whole > 0 ? used / whole : 0);
   for (int digits = 4; digits <= 9 && used != whole && text == share_cell(1); ++digits) {

@@ -65,8 +65,15 @@ std::string interval_text(const documents::EstimateRoofline& roofline);
 std::string placement_text(const EnginePlacement& placement);
 // A share of 1 as a percentage without its sign: "12.3", "<0.1".
 std::string share_cell(double share);
+std::string percent_of(double part, double whole);  // "12.3 %"
+// The texts that are not empty: "a · b".
+std::string dotted(const std::vector<std::string>& texts);
 // FLOPs per byte with thousands separators: "1,011", "0.125".
 std::string intensity_text(double flops_per_byte);
+// What a provider takes and copies, in three lines; and why nodes are left.
+std::vector<std::string> placement_lines(const documents::EstimateDocument& estimate,
+                                         const documents::EstimatePlacement& placed);
+base::Grid reasons_grid(const documents::EstimatePlacement& placed);
 // The share of a device's memory, with as many digits as tell it from all of it: "100.3 %" does not fit.
 std::string memory_share(double used, double whole);
 // "1.23 GB"; "≥ 1.23 GB" if it is only a lower bound; "?" if unknown.
@@ -103,8 +110,8 @@ FoldedRows folded_rows(const EstimateDocument& estimate);
 
 // Rows of at most `width` columns, of which the first `margin` are taken, broken at " · "; one row if `width` is 0.
 std::vector<std::string> wrapped(const std::string& text, std::size_t width, std::size_t margin = 0);
-// The verdict in one line, or in more on a narrow terminal: "time  635 µs fused (floor 571; 2.10 ms unfused) · …". Empty
-// without a verdict.
+// The verdict in one line, or in more on a narrow terminal: "time  635 µs fused (floor 571; 2.10 ms unfused) · …".
+// Empty without a verdict.
 std::string headline_text(const EstimateDocument& estimate, std::size_t width);
 // The answer to the first questions (work, memory, fit, time …), as lines and as cells.
 std::string answer(const Data& data);

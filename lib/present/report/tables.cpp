@@ -1,6 +1,7 @@
 // The report of an estimate as a table, and the same as GitHub-flavoured Markdown: rows, totals, and formulas if dims
 // are free.
 #include <algorithm>
+#include <utility>
 
 #include "pagoda/estimate/make_estimate.h"
 #include "report/rows.h"
@@ -128,6 +129,12 @@ std::string table_report(const documents::EstimateDocument& estimate, const Repo
   if (estimate.training)
     text += "\n" + base::aligned(rows_grid(documents::RowKind::Part, estimate), 0) + "\n" +
             base::aligned(report::training_memory_grid(*estimate.training), 0);
+  for (const documents::EstimatePlacement& placed : estimate.placement) {
+    std::string begin = "\nplacement  ";
+    for (const std::string& line : report::placement_lines(estimate, placed))
+      text += std::exchange(begin, "           ") + line + "\n";
+    if (!placed.reasons.empty()) text += "\n" + base::aligned(report::reasons_grid(placed), options.width);
+  }
   text += report::kSiUnits;
   if (options.formulas) text += formula_block(data);
   return text;
@@ -154,6 +161,11 @@ std::string markdown_report(const documents::EstimateDocument& estimate, const R
   if (estimate.training)
     text += "\n" + markdown_table(rows_grid(documents::RowKind::Part, estimate)) + "\n" +
             markdown_table(report::training_memory_grid(*estimate.training));
+  for (const documents::EstimatePlacement& placed : estimate.placement) {
+    text += "\n";
+    for (const std::string& line : report::placement_lines(estimate, placed)) text += "* " + code(line) + "\n";
+    if (!placed.reasons.empty()) text += "\n" + markdown_table(report::reasons_grid(placed));
+  }
   text += "\nSI units: 1 kB is 1000 B, 1 M is 10^6.\n";
   if (!options.formulas) return text;
   text += "\n| total | formula |\n| --- | --- |\n";

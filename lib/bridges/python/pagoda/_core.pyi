@@ -55,6 +55,8 @@ def analyze(
     frozen: list[str],
     sweep: list[tuple[str, Union[str, list[int]]]],
     what_if: list[str],
+    provider: str,
+    placement_form: str,
     advice: bool,
     formulas: bool,
 ) -> Estimate: ...

@@ -107,7 +107,7 @@ class Model:
 
 # Members of pagoda.estimate/1 that are there when they were asked for.
 _OPTIONAL = (
-    "advice", "budgets", "cannot_run", "exceeded_table", "fit", "measured", "memory", "phase", "precision", "roofline", "symbols",
+    "advice", "budgets", "cannot_run", "exceeded_table", "fit", "measured", "memory", "phase", "placement", "precision", "roofline", "symbols",
     "traffic", "training", "types", "variants",
 )
 
@@ -119,6 +119,7 @@ class Estimate:
     nodes       columns with a row a node; kernels with a row a fused kernel
     roofline    seconds, floor_seconds, fused_seconds, unfused_seconds, launched_seconds, predicted … on the device
     advice      changes with their kind ("fit", "launch", "traffic", "precision", "batch"), argument and gain
+    placement   for each provider: its nodes, parts, copies, and reasons of what is left to the CPU
     fit, memory, traffic, phase, training, variants, symbolic, bindings, model, diagnostics
     sweep       columns with a row a size
     unset       free dims without a value, other than the batch: counts take them as 1, times and fits are None
@@ -292,6 +293,8 @@ def analyze(
     frozen: Sequence[str] = (),
     sweep: Mapping[str, str | Sequence[int]] | None = None,
     what_if: Sequence[str] = (),
+    provider: str = "",
+    placement_form: str = "default",
     advice: bool = True,
     formulas: bool = False,
 ) -> Estimate:
@@ -322,6 +325,8 @@ def analyze(
                 "pointwise", "sqrt") and parameters `frozen` by prefix
     sweep       sizes to go through: {"batch": [1, 2, 4]} or {"batch": "1,2,4..1024"}
     what_if     precisions to put side by side
+    provider    "cuda": which nodes an execution provider of ONNX Runtime leaves to the CPU, and why (`placement`), in the
+                graph as the runtime runs it or, with placement_form="plain", in that of the file
     advice      with a device: what would be faster (costs an analysis for each change)
     formulas    of each row, too, and where no dim is free
 
@@ -342,7 +347,7 @@ def analyze(
             predict=predict, engine=engine, calibration=calibration, tensor_parallel=tensor_parallel, pipeline_parallel=pipeline_parallel,
             expert_parallel=expert_parallel, memory=memory, in_place=in_place, training=training,
             optimizer=optimizer, recompute=recompute, frozen=list(frozen), sweep=axes,
-            what_if=list(what_if), advice=advice, formulas=formulas,
+            what_if=list(what_if), provider=provider, placement_form=placement_form, advice=advice, formulas=formulas,
         )
     )
 

@@ -11,9 +11,9 @@
 //      so a new opset that revises an operator has no kernel until the runtime registers one.
 //   2. if a condition of the provider holds for the node (ProviderCondition).
 //   3. if the node only computes with tensors in host memory: sizes, and what follows from them. The runtime walks from
-//      the readers of such tensors, in topological order. It moves a node to the CPU if each input is in host memory and
-//      not wanted there by the kernel, a stored tensor of few elements, or an input of the model, and none is a float of
-//      16 bits or fewer. Its outputs are then in host memory, too.
+//      the readers of such tensors, in topological order. It moves a node to the CPU if each input is in host memory
+//      and not wanted there by the kernel, a stored tensor of few elements, or an input of the model, and none is a
+//      float of 16 bits or fewer. Its outputs are then in host memory, too.
 // Source: onnxruntime/core/framework/{kernel_registry,fallback_cpu_capability}.cc and
 // onnxruntime/core/providers/cuda/cuda_execution_provider.cc, release 1.31; compared with the runtime's own answers.
 #pragma once
@@ -50,8 +50,8 @@ struct ProviderKernel {
 };
 
 struct ProviderOperator {
-  std::vector<OperatorVersion> versions;  // sorted
-  std::vector<ProviderKernel> kernels;    // empty: the provider has none
+  std::vector<OperatorVersion> versions;                // sorted
+  std::vector<ProviderKernel> kernels;                  // empty: the provider has none
   std::vector<std::int32_t> host_inputs, host_outputs;  // operands that a kernel keeps in host memory
 };
 
@@ -70,7 +70,7 @@ enum class PlacementTest : std::uint8_t {
 struct ProviderCondition {
   struct Part {
     PlacementTest test = PlacementTest::Present;
-    std::string attribute;              // empty: of the input
+    std::string attribute;  // empty: of the input
     std::int32_t input = 0;
     std::vector<std::string> values;
     std::optional<std::string> otherwise;  // the attribute's value where the node states none
@@ -80,11 +80,20 @@ struct ProviderCondition {
   std::string reason;                  // why the provider then refuses the node
 };
 
+// What lets the provider take nodes that it leaves for a reason: seen in answers of the runtime before and after.
+struct ProviderCure {
+  std::string reason;                  // PlacedNode::reason
+  std::vector<std::string> operators;  // of these only; empty: of all
+  bool of_free_dims = false;           // only where the file leaves dims open
+  std::string cure;
+};
+
 struct Provider {
   std::string id, name, version, source;
   bool is_judged = false;  // its rules were compared with answers of the runtime
   std::map<std::string, ProviderOperator, std::less<>> operators;  // "Add", "com.microsoft.Gelu"
   std::vector<ProviderCondition> conditions;
+  std::vector<ProviderCure> cures;
   bool passes_unsupported = false;  // the walk of step 3 goes on behind nodes without a kernel
 };
 
@@ -114,8 +123,8 @@ struct PlacedCopy {
 };
 
 struct GraphPlacement {
-  std::vector<PlacedNode> nodes;    // by node of the main graph
-  std::vector<PlacedCopy> copies;   // one for each tensor and direction; inputs and outputs of the model are not listed
+  std::vector<PlacedNode> nodes;   // by node of the main graph
+  std::vector<PlacedCopy> copies;  // one for each tensor and direction; inputs and outputs of the model are not listed
   std::int32_t parts = 0;
 };
 

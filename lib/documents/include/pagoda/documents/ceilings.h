@@ -153,7 +153,8 @@ struct CeilingsDocument {
 // The ceiling with that id; among several modes the sustained one, else burst, else issue. Null if there is none.
 const Ceiling* find_ceiling(const CeilingsDocument& document, std::string_view id);
 
-// What a report says of a member that a reader did not know: "\"colour\" is not known to this version and was left out".
+// What a report says of a member that a reader did not know: "\"colour\" is not known to this version and was left
+// out".
 std::string left_out(const std::string& member);
 
 // JSON of schema pagoda.ceilings/1.

@@ -133,7 +133,7 @@ struct EstimateModel {
 struct EstimateTotals {
   EstimateCounts counts;
   std::optional<double> intensity;  // empty if counts are only lower bounds
-  Count weight_bytes;  // of counts.param_bytes, what an engine holds after folding
+  Count weight_bytes;               // of counts.param_bytes, what an engine holds after folding
   Count activation_peak_bytes;
   std::int64_t unmodelled_nodes = 0;
   std::vector<std::string> unmodelled_ops;
@@ -490,6 +490,41 @@ struct EstimateSweep {
   std::string engine, calibration;  // of the predictions, as in EstimatePrediction
 };
 
+// Where an execution provider of ONNX Runtime puts the nodes of the main graph: on itself or on the CPU.
+struct EstimatePlacement {
+  struct Node {
+    std::size_t index = 0;   // EstimateNode::index
+    std::string on;          // "provider", "cpu", "folded", "fused" or "unknown": core::PlacedOn
+    std::int64_t part = -1;  // its part, from 0; -1: not on the provider
+    std::string reason;      // why it is not
+  };
+  // Nodes on the CPU for one reason.
+  struct Reason {
+    std::string reason;
+    std::int64_t nodes = 0;
+    Count flops, bytes;                  // of these nodes, unfused
+    std::vector<std::string> operators;  // most nodes first
+    std::vector<std::string> cures;      // what lets the provider take some of them; empty: nothing known
+  };
+  std::string provider, name, version;  // "cuda", "ONNX Runtime, CUDA", "1.31.1"
+  bool is_judged = false;               // its rules were compared with answers of the runtime
+  std::string form;                     // "plain": the nodes of the file; "default": as the runtime runs it
+  std::int64_t on_provider = 0, on_cpu = 0, folded = 0, fused = 0, unknown = 0;
+  std::int64_t parts = 0;  // of nodes on the provider that no path through the CPU separates
+  // Tensors that a run copies in each direction, without inputs and outputs of the model, and their bytes.
+  std::int64_t to_host = 0, to_provider = 0;
+  Count to_host_bytes, to_provider_bytes;
+  Count flops_on_cpu, bytes_on_cpu;  // of all nodes that stay on the CPU
+  std::vector<Reason> reasons;       // the most FLOPs first, then bytes, then nodes
+  std::vector<Node> nodes;           // by index; nodes of bodies go with theirs, and have none
+
+  // The part of the nodes that run which is not on the provider, 0 … 1.
+  double off_provider() const {
+    const std::int64_t run = on_provider + on_cpu + unknown;
+    return run > 0 ? static_cast<double>(on_cpu + unknown) / static_cast<double>(run) : 0;
+  }
+};
+
 struct EstimateDocument {
   std::string tool;
   EstimateModel model;
@@ -500,8 +535,8 @@ struct EstimateDocument {
   // The table of positions that has fewer rows than the sizes take, with both numbers: the model cannot run so. Empty:
   // none has.
   std::string exceeded_table;
-  // Why no engine can run the model at the sizes that were asked for: the table, or a node and its reason. Empty: nothing
-  // speaks against it. Times are not known then.
+  // Why no engine can run the model at the sizes that were asked for: the table, or a node and its reason. Empty:
+  // nothing speaks against it. Times are not known then.
   std::string cannot_run;
   std::map<std::string, std::string> renamed;  // names that are not identifiers → their symbols in formulas
   Convention count = Convention::Flops;
@@ -521,6 +556,7 @@ struct EstimateDocument {
   std::vector<EstimateVariant> variants;
   std::optional<EstimateTraining> training;
   std::optional<EstimateSweep> sweep;
+  std::vector<EstimatePlacement> placement;          // by requested provider
   std::optional<std::vector<BudgetResult>> budgets;  // files store the limits as text
   std::vector<Diagnostic> diagnostics;
   std::vector<std::string> unknown;  // members that this version does not know, each listed once: "nodes.colour"
@@ -531,6 +567,8 @@ struct EstimateDocument {
   std::optional<double> moved_intensity() const;
   // The bound of a node on the device; null without a device.
   const RowBound* bound_of(const EstimateNode& node) const;
+  // Where the first provider puts the node; null if it was not asked, or not about this node.
+  const EstimatePlacement::Node* place_of(const EstimateNode& node) const;
   // The bound of a kernel of EstimateDocument::traffic; null without a device.
   const RowBound* bound_of_group(std::size_t group) const;
   // Whether all requested numbers are present, and the model can run so.

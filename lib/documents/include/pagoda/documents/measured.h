@@ -31,7 +31,7 @@ struct Spread {
   std::int64_t n = 0;  // runs
 };
 
-using Amount = std::optional<double>;  // empty: not known
+using Amount = std::optional<double>;            // empty: not known
 Amount plus(const Amount& a, const Amount& b);   // not known if either is not
 Amount ratio(const Amount& a, const Amount& b);  // not known if either is not, or if b is not above 0
 // The amount with that name; a missing one is not known.
@@ -44,9 +44,9 @@ Amount amount(const std::map<std::string, Value>& amounts, const std::string& na
 // Bytes that crossed each level of the memory hierarchy.
 struct LevelBytes {
   std::optional<double> dram_read, dram_write;
-  std::optional<double> dram;  // read + write; also set if a counter does not separate them
-  std::optional<double> l2;    // between the L1s and the L2
-  std::optional<double> l1;    // loads, stores and textures; without bulk copies and tensor operands
+  std::optional<double> dram;    // read + write; also set if a counter does not separate them
+  std::optional<double> l2;      // between the L1s and the L2
+  std::optional<double> l1;      // loads, stores and textures; without bulk copies and tensor operands
   std::optional<double> shared;  // shared memory; on Hopper including operands that tensor units read from it
 
   // Of both directions, by whichever counters there are.
@@ -174,8 +174,7 @@ struct JoinSummary {
 
 // What Measured::source can be: formats of pagoda-import, and tools that write pagoda.measured/1 themselves.
 inline constexpr std::string_view kMeasuredSources[] = {
-    "onnxruntime",    "tensorrt",     "ncu",   "kineto",  "jetson",
-    "pagoda-profile", "pagoda-bench", "torch", "rocprof", "nsys",
+    "onnxruntime", "tensorrt", "ncu", "kineto", "jetson", "pagoda-profile", "pagoda-bench", "torch", "rocprof", "nsys",
 };
 
 struct Measured {

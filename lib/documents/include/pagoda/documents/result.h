@@ -147,9 +147,9 @@ struct Result {
   std::vector<InputTensor> inputs;  // empty: the worker did not say
   std::vector<LayerTime> layers;
   std::optional<Verification> verification;
-  double wall_seconds = 0;  // of the experiment, start to end
+  double wall_seconds = 0;           // of the experiment, start to end
   std::vector<std::string> unknown;  // members of the line that this version does not know
-  base::Settings metadata;  // "time", "host", "cpu", "git_commit", "driver", "version.onnxruntime", …
+  base::Settings metadata;           // "time", "host", "cpu", "git_commit", "driver", "version.onnxruntime", …
 };
 
 // One line of JSON, without the line end.
@@ -166,8 +166,8 @@ struct ResultSet {
   // Lines that are left out, so that their experiments run again: torn ones end early, unreadable ones hold no result
   // that this version reads.
   std::int64_t torn = 0, unreadable = 0;
-  std::string unreadable_reason;  // of the first
-  std::int64_t duplicates = 0;    // lines superseded by a later line with the same key
+  std::string unreadable_reason;     // of the first
+  std::int64_t duplicates = 0;       // lines superseded by a later line with the same key
   std::vector<std::string> unknown;  // members of the lines that this version does not know, each once
 };
 ResultSet parse_results(std::string_view jsonl, std::string_view subject);

@@ -16,6 +16,7 @@
 
 #include "pagoda/core/calibration.h"
 #include "pagoda/core/custom_operator.h"
+#include "pagoda/core/placement.h"
 #include "pagoda/documents/estimate.h"
 #include "pagoda/documents/measured.h"
 
@@ -63,6 +64,9 @@ struct EstimateRequest {
   // Tokens of a prompt. Each variant of a decode step then also has the time of its prefill. 0: no prompt.
   std::int64_t prompt = 0;
   std::map<std::string, double> price_per_hour = {};  // by device
+  // Providers of ONNX Runtime that are asked which nodes they take, as the file has them or as the runtime runs them.
+  std::vector<Provider> providers = {};
+  PlacementForm placement_form = PlacementForm::Default;
   bool by_type = false;                               // also fills EstimateDocument::types
   bool formulas = false;                              // totals as formulas, even if no dim is free
   bool row_formulas = false;                          // formulas for each row as well

@@ -68,8 +68,8 @@ std::string csv_report(const documents::EstimateDocument& estimate, const Report
 // Convention::Pagoda has the columns of its published tables.
 std::string sweep_report(Format format, const documents::EstimateDocument& estimate, const ReportOptions& options = {});
 
-// Compares two models: the verdict, totals side by side, then the blocks that differ. JSON also lists all pairs of nodes
-// and kernels, CSV the pairs of kernels (of nodes if there are no kernels). Deltas are after − before. JSON is
+// Compares two models: the verdict, totals side by side, then the blocks that differ. JSON also lists all pairs of
+// nodes and kernels, CSV the pairs of kernels (of nodes if there are no kernels). Deltas are after − before. JSON is
 // "pagoda.comparison/1".
 std::string comparison_report(Format format, const documents::EstimateDocument& before,
                               const documents::EstimateDocument& after, const estimate::Comparison& comparison,
@@ -90,6 +90,8 @@ std::string memory_timeline_csv(const documents::EstimateDocument& estimate);
 std::string memory_timeline_svg(const documents::EstimateDocument& estimate);
 
 // One line per budget: "flops: exceeds 5GFLOP, found 8.18 G".
+// "off cuda: exceeds 2 %, found 22.3 % of the nodes that run\n"; `most` is a part, 0 … 1.
+std::string off_provider_report(const documents::EstimatePlacement& placement, double most);
 std::string budgets_report(const std::vector<BudgetResult>& budgets);
 
 // What this build supports.

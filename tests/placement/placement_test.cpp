@@ -1,0 +1,153 @@
+// Where ONNX Runtime's providers put nodes. Every expected place, part and copy is an answer of onnxruntime-gpu 1.31.1
+// about the same graph, asked over stub libraries in both forms.
+#include "pagoda/core/placement.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "pagoda/base/error.h"
+#include "pagoda/documents/provider.h"
+#include "pagoda/estimate/make_estimate.h"
+#include "pagoda/present/report.h"
+#include "support/text_graph.h"
+
+namespace pagoda {
+namespace {
+
+// One letter a node: p(rovider), c(pu), f(olded), u(sed in another), ? (unknown).
+std::string places(const GraphPlacement& placed) {
+  std::string letters;
+  for (const PlacedNode& node : placed.nodes) letters += std::string("pcfu?")[static_cast<std::size_t>(node.on)];
+  return letters;
+}
+
+struct Case {
+  const char* what;
+  const char* graph;
+  const char *plain, *by_default;
+  std::int32_t parts;  // of the default form
+  std::size_t to_host, to_provider;
+  const char* reason;  // of the first node on the CPU in the plain form
+  const char* cure;    // a part of it; null: none is known
+};
+
+const Case kCases[] = {
+    {"the bias of a QDQ convolution is int32",
+     "opset=17: x:f32[1,3,8,8], q:i8[4,3,3,3]=const, r:i32[4]=const, s:f32=0.1 -> w = DequantizeLinear(q, s); b = "
+     "DequantizeLinear(r, s); y = Conv(x, w, b)",
+     "pcp", "pcp", 1, 0, 1, "no kernel: int32", "float32"},
+    {"reflecting pads have a kernel",
+     "opset=17: x:f32[1,3,8,8], p:i64[8]=[0,0,1,1,0,0,1,1] -> a = Relu(x); b = Pad(a, p) {mode='reflect'}; y = Relu(b)",
+     "ppp", "ppp", 1, 0, 0, "", nullptr},
+    {"a node without a kernel cuts the network",
+     "opset=17: x:f32[4,8,8] -> a = Relu(x); b = Det(a); c = Relu(b); y = Softplus(c)", "pcpp", "pcpp", 2, 1, 1,
+     "no kernel: operator", nullptr},
+    {"sizes of a dynamic graph stay on the CPU, without copies",
+     "opset=17: x:f32[b,8], z:i64=0, z1:i64[1]=[0], two:i64[1]=[2], m:i64[1]=[-1] -> s = Shape(x); g = Gather(s, z); u "
+     "= "
+     "Unsqueeze(g, z1); d = Mul(u, two); t = Concat(d, m) {axis=0}; r = Reshape(x, t); y = Relu(r)",
+     "pccccpp", "pccccpp", 2, 0, 0, "shape arithmetic", "free dims"},
+    {"with fixed sizes they fold",
+     "opset=17: x:f32[4,8], z:i64=0, z1:i64[1]=[0], two:i64[1]=[2], m:i64[1]=[-1] -> s = Shape(x); g = Gather(s, z); u "
+     "= "
+     "Unsqueeze(g, z1); d = Mul(u, two); t = Concat(d, m) {axis=0}; r = Reshape(x, t); y = Relu(r)",
+     "pccccpp", "fffffpp", 1, 0, 0, "shape arithmetic", nullptr},
+    {"LSTM with clip",
+     "opset=17: x:f32[5,1,3], w:f32[1,16,3]=const, r:f32[1,16,4]=const -> , h = LSTM(x, w, r) {hidden_size=4, "
+     "clip=1.0}; y "
+     "= Relu(h)",
+     "cp", "cp", 1, 0, 1, "recurrent: clip", "clip"},
+    {"LSTM without it",
+     "opset=17: x:f32[5,1,3], w:f32[1,16,3]=const, r:f32[1,16,4]=const -> , h = LSTM(x, w, r) {hidden_size=4}; y = "
+     "Relu(h)",
+     "pp", "pp", 1, 0, 0, "", nullptr},
+    {"GRU as ONNX has it",
+     "opset=17: x:f32[5,1,3], w:f32[1,12,3]=const, r:f32[1,12,4]=const -> , h = GRU(x, w, r) {hidden_size=4}; y = "
+     "Relu(h)",
+     "cp", "cp", 1, 0, 1, "GRU: linear_before_reset is 0", "linear_before_reset=1"},
+    {"GRU as PyTorch has it",
+     "opset=17: x:f32[5,1,3], w:f32[1,12,3]=const, r:f32[1,12,4]=const -> , h = GRU(x, w, r) {hidden_size=4, "
+     "linear_before_reset=1}; y = Relu(h)",
+     "pp", "pp", 1, 0, 0, "", nullptr},
+    {"a transposed convolution with unequal pads",
+     "opset=17: x:f32[1,3,8,8], w:f32[3,4,3,3]=const -> a = ConvTranspose(x, w) {pads=[0,0,1,1]}; y = Relu(a)", "cp",
+     "cp", 1, 0, 1, "ConvTranspose: unequal pads", "Slice"},
+    {"integers multiplied as uint8",
+     "opset=17: x:u8[4,8], w:i8[8,8]=const -> a = MatMulInteger(x, w); b = Cast(a) {to=1}; y = Relu(b)", "cpp", "cpp",
+     1, 0, 1, "no kernel: uint8", "int8"},
+    {"integers multiplied as int8",
+     "opset=17: x:i8[4,8], w:i8[8,8]=const -> a = MatMulInteger(x, w); b = Cast(a) {to=1}; y = Relu(b)", "ppp", "ppp",
+     1, 0, 0, "", nullptr},
+    {"ArgMax of the last of equals",
+     "opset=17: x:f32[4,8] -> a = ArgMax(x) {axis=1, select_last_index=1}; y = Cast(a) {to=1}", "cp", "cp", 1, 0, 1,
+     "select_last_index", "select_last_index=0"},
+    {"a network quantised as it runs",
+     "opset=17: x:f32[4,8], w:u8[8,8]=const -> q, s, z = DynamicQuantizeLinear(x); a = MatMulInteger(q, w, z); b = "
+     "Cast(a) "
+     "{to=1}; y = Mul(b, s)",
+     "ccpp", "ccpp", 1, 0, 2, "no kernel: operator", "DequantizeLinear"},
+    {"boxes that a detector keeps",
+     "opset=17: x:f32[1,100,4], s:f32[1,1,100], k:i64[1]=[10], one:i64=1 -> i = NonMaxSuppression(x, s, k); g = "
+     "Gather(i, "
+     "one) {axis=1}; y = Cast(g) {to=1}",
+     "ppp", "ppp", 1, 0, 0, "", nullptr},
+};
+
+}  // namespace
+
+TEST_CASE("nodes, parts and copies are those of the runtime, in both forms") {
+  const Provider cuda = documents::find_provider("cuda");
+  CHECK(cuda.is_judged);
+  for (const Case& each : kCases) {
+    CAPTURE(each.what);
+    const Model model = test::graph(each.graph);
+    const Analysis analysis = analyze(model);
+    const GraphPlacement plain = place(model, analysis, cuda, PlacementForm::Plain);
+    const GraphPlacement placed = place(model, analysis, cuda, PlacementForm::Default);
+    CHECK(places(plain) == each.plain);
+    CHECK(places(placed) == each.by_default);
+    CHECK(placed.parts == each.parts);
+    const auto to_host = static_cast<std::size_t>(std::ranges::count(placed.copies, true, &PlacedCopy::is_to_host));
+    CHECK(to_host == each.to_host);
+    CHECK(placed.copies.size() - to_host == each.to_provider);
+    const auto left = std::ranges::find(plain.nodes, PlacedOn::Cpu, &PlacedNode::on);
+    CHECK((left == plain.nodes.end() ? "" : left->reason) == each.reason);
+  }
+}
+
+TEST_CASE("an estimate has each provider's counts, reasons and cures") {
+  for (const Case& each : kCases) {
+    CAPTURE(each.what);
+    const documents::EstimateDocument estimate = estimate::make_estimate(
+        test::graph(each.graph),
+        {.providers = {documents::find_provider("cuda")}, .placement_form = PlacementForm::Plain});
+    REQUIRE(estimate.placement.size() == 1);
+    const documents::EstimatePlacement& placed = estimate.placement.front();
+    const std::string letters = each.plain;
+    CHECK(placed.on_provider == std::ranges::count(letters, 'p'));
+    CHECK(placed.on_cpu == std::ranges::count(letters, 'c'));
+    std::int64_t left = 0;
+    for (const auto& reason : placed.reasons) left += reason.nodes;
+    CHECK(left == placed.on_cpu);
+    const double off = static_cast<double>(placed.on_cpu) / static_cast<double>(letters.size());
+    CHECK(placed.off_provider() == doctest::Approx(off));
+    const auto reason = std::ranges::find(placed.reasons, each.reason, &documents::EstimatePlacement::Reason::reason);
+    CHECK((reason == placed.reasons.end()) == std::string(each.reason).empty());
+    if (reason == placed.reasons.end()) continue;
+    CHECK(reason->cures.empty() == (each.cure == nullptr));
+    if (each.cure != nullptr) CHECK(reason->cures.front().find(each.cure) != std::string::npos);
+    const std::string table = present::table_report(estimate, {.rows = present::Rows::None});
+    CHECK(table.find("ONNX Runtime, CUDA") != std::string::npos);
+    CHECK(table.find(each.reason) != std::string::npos);
+  }
+}
+
+TEST_CASE("a provider that is none, or a file that is none, is an error") {
+  CHECK_THROWS_AS(documents::find_provider("cudo"), Error);
+  CHECK_THROWS_AS(documents::parse_provider(R"({"schema": "pagoda.device/1"})", "p.json"), Error);
+}
+
+}  // namespace pagoda
