@@ -386,6 +386,7 @@ std::optional<EstimateDocument> at_one(const Model& file_model, EstimateRequest 
 EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& asked) {
   if (const std::string problem = refusal(asked); !problem.empty()) throw Error(problem);
   EstimateRequest request = asked;
+  request.providers.clear();  // of the answer alone, not of each change that is tried
   const bool has_false_batch = drop_false_batch(file_model, request);
   // The published tool counts no branch.
   const std::optional<Model> taken = is_published(request.count) ? std::nullopt : with_branches_taken(file_model);
@@ -523,7 +524,7 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
     estimate.budgets->push_back(is_timed || limit.kind != BudgetKind::Seconds ? check_budget(limit, rows, limits)
                                                                               : without_time(limit, estimate));
   if (sweep) estimate.sweep = sweep_part(std::move(*sweep), std::move(swept), predictions);
-  for (const Provider& provider : request.providers)
+  for (const Provider& provider : asked.providers)
     estimate.placement.push_back(placement_of(model, request, analysis, provider));
   describe(model, request, findings);
   if (!estimate.can_run()) estimate.advice.clear();

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "pagoda/base/cat.h"
@@ -83,7 +84,9 @@ LoadedGraph::LoadedGraph(const Model& model, const Analysis& analysis)
     node.domain = plain_domain(from.domain);
     node.inputs.assign(from.inputs.begin(), from.inputs.end());
     node.outputs.assign(from.outputs.begin(), from.outputs.end());
-    for (const GraphId body : from.bodies()) find_captured(body, node.captured);
+    const std::vector<GraphId> bodies = from.bodies();
+    node.has_bodies = !bodies.empty();
+    for (const GraphId body : bodies) find_captured(body, node.captured);
     const bool is_stored = node.op == "Constant" && is_plain(node);
     node.is_gone = is_stored;
     if (!is_stored) link(node.file);
@@ -128,6 +131,7 @@ std::vector<std::int32_t> LoadedGraph::order() const {
   std::vector<std::int32_t> order;
   std::vector<std::pair<std::int32_t, bool>> stack;  // a node, and whether what it reads was entered
   std::vector<bool> is_entered(nodes_.size(), false);
+  std::vector<std::int32_t> before;
   const auto is_read = [&](const LoadedNode& each) {
     return std::ranges::any_of(each.outputs,
                                [&](ValueId value) { return value != kAbsent && !readers_[at(value)].empty(); });
@@ -141,10 +145,11 @@ std::vector<std::int32_t> LoadedGraph::order() const {
     if (is_done || is_entered[at(id)]) continue;
     is_entered[at(id)] = true;
     stack.emplace_back(id, true);
-    std::set<std::int32_t> before;
+    before.clear();
     for (const std::vector<ValueId>* values : {&node(id).inputs, &node(id).captured})
       for (const ValueId value : *values)
-        if (writer(value) >= 0) before.insert(writer(value));
+        if (writer(value) >= 0) before.push_back(writer(value));
+    std::ranges::sort(before);
     for (const std::int32_t each : before)
       if (!is_entered[at(each)]) stack.emplace_back(each, false);
   }
@@ -419,17 +424,24 @@ std::string LoadedGraph::key_of(ValueId value) const {
   return key;
 }
 
+// The operator with its attributes.
+std::string LoadedGraph::key_of(const LoadedNode& each) {
+  std::string key = cat(each.domain, ".", each.op, "|");
+  std::vector<std::string> attributes;
+  for (const Attribute& attribute : each.like->attributes) attributes.push_back(text_of(attribute));
+  std::ranges::sort(attributes);
+  for (const std::string& text : attributes) key += text + ";";
+  return key;
+}
+
 bool LoadedGraph::merge_equal() {
   bool has_changed = false;
-  std::map<std::string, std::int32_t> seen;
+  std::unordered_map<std::string, std::int32_t> seen;
   for (const std::int32_t n : order()) {
     const LoadedNode& each = node(n);
-    if (each.is_gone || each.like == nullptr || !each.like->bodies().empty() || is_nondeterministic(each.op)) continue;
-    std::string key = cat(each.domain, ".", each.op, "|");
-    std::vector<std::string> attributes;
-    for (const Attribute& attribute : each.like->attributes) attributes.push_back(text_of(attribute));
-    std::ranges::sort(attributes);
-    for (const std::string& text : attributes) key += text + ";";
+    if (each.is_gone || each.like == nullptr || each.has_bodies || is_nondeterministic(each.op)) continue;
+    if (each.key.empty()) node(n).key = key_of(each);
+    std::string key = each.key;
     for (const ValueId value : each.inputs) key += key_of(value) + "|";
     key += cat("/", each.outputs.size());
     const auto [earlier, is_new] = seen.try_emplace(std::move(key), n);
@@ -448,7 +460,7 @@ bool LoadedGraph::fold_constants() {
   bool has_changed = false;
   for (const std::int32_t n : order()) {
     const LoadedNode& each = node(n);
-    if (each.is_gone || each.like == nullptr || !each.like->bodies().empty() || is_nondeterministic(each.op)) continue;
+    if (each.is_gone || each.like == nullptr || each.has_bodies || is_nondeterministic(each.op)) continue;
     bool is_known = false;
     if (each.op == "Shape" && is_plain(each)) {
       const Shape* sizes = shape(each.inputs[0]);
@@ -492,6 +504,7 @@ bool LoadedGraph::fuse_sums() {
     if (!is_row && !is_matrix) continue;
     LoadedNode made;
     made.op = "Gemm";
+    made.key.clear();
     made.inputs = {product.inputs[0], product.inputs[1], bias};
     made.outputs = sum.outputs;
     remove(id);
@@ -566,14 +579,14 @@ bool LoadedGraph::fuse_reshapes() {
 }
 
 void LoadedGraph::optimise() {
-  for (int step = 0; step < kMostSteps; ++step) {
-    bool has_changed = false;
-    for (const auto apply : {&LoadedGraph::apply_rules, &LoadedGraph::merge_equal, &LoadedGraph::fold_constants,
-                             &LoadedGraph::fuse_sums, &LoadedGraph::fuse_reshapes}) {
-      infer();
-      has_changed |= (this->*apply)();
-    }
-    if (!has_changed) return;
+  static constexpr bool (LoadedGraph::*kRewrites[])() = {&LoadedGraph::apply_rules, &LoadedGraph::merge_equal,
+                                                         &LoadedGraph::fold_constants, &LoadedGraph::fuse_sums,
+                                                         &LoadedGraph::fuse_reshapes};
+  constexpr std::size_t kCount = std::size(kRewrites);
+  std::size_t unchanged = 0;  // rewrites since the last change
+  for (std::size_t i = 0; i < kMostSteps * kCount && unchanged < kCount; ++i) {
+    if (unchanged == 0) infer();
+    unchanged = (this->*kRewrites[i % kCount])() ? 0 : unchanged + 1;
   }
 }
 

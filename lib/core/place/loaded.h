@@ -18,6 +18,8 @@ struct LoadedNode {
   std::string_view op, domain;
   std::vector<ValueId> inputs, captured, outputs;  // captured: read by its bodies
   bool is_gone = false;
+  bool has_bodies = false;
+  std::string key = {};  // LoadedGraph::key_of(), once asked for
 };
 
 // What became of a node of the file.
@@ -85,6 +87,7 @@ class LoadedGraph {
   bool is_neutral(ValueId number, ValueId operand, double value) const;
   bool is_same_size(ValueId a, ValueId b, std::size_t axis) const;
   std::string key_of(ValueId value) const;
+  static std::string key_of(const LoadedNode& each);
 
   const Model& model_;
   const Graph& graph_;
