@@ -67,7 +67,9 @@ EstimatePlacement placement_of(const Model& model, const EstimateRequest& reques
   }
   result.flops_on_cpu = number(all.flops);
   result.bytes_on_cpu = number(all.bytes);
-  for (const auto& [reason, left] : by_reason) {
+  for (const auto& entry : by_reason) {
+    const std::string& reason = entry.first;
+    const Left& left = entry.second;
     EstimatePlacement::Reason& each = result.reasons.emplace_back();
     each.reason = reason;
     each.nodes = left.nodes;

@@ -382,7 +382,7 @@ bool LoadedGraph::fuse_into_conv(std::int32_t id) {
 // A Pad of zeros before convolutions, which have pads of their own.
 bool LoadedGraph::fuse_pad(std::int32_t id) {
   const LoadedNode& pad = node(id);
-  if (pad.like->text("mode") != "" && pad.like->text("mode") != "constant") return false;
+  if (!pad.like->text("mode").empty() && pad.like->text("mode") != "constant") return false;
   if (pad.inputs.size() < 2 || !is_constant(pad.inputs[1]) || produces_output(pad)) return false;
   const TensorValue* pads = known(pad.inputs[1]);
   const TensorValue* filler = pad.inputs.size() > 2 ? known(pad.inputs[2]) : nullptr;
