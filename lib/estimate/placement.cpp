@@ -3,7 +3,11 @@
 #include <map>
 
 #include "describe.h"
+#include "pagoda/base/error.h"
+#include "pagoda/base/text.h"
 #include "pagoda/core/placement.h"
+#include "pagoda/documents/provider.h"
+#include "pagoda/estimate/engines.h"
 
 namespace pagoda::estimate {
 namespace {
@@ -30,6 +34,14 @@ struct Left {
 };
 
 }  // namespace
+
+void set_providers(std::string_view names, std::string_view form, EstimateRequest& request) {
+  for (const std::string& name : base::split(std::string(names), ","))
+    if (!name.empty()) request.providers.push_back(find_provider(name));
+  if (form != "plain" && form != "default")
+    throw Error(cat(base::field("placement_form", form), " is not known; expected default or plain"));
+  request.placement_form = form == "plain" ? PlacementForm::Plain : PlacementForm::Default;
+}
 
 EstimatePlacement placement_of(const Model& model, const EstimateRequest& request, const Analysis& analysis,
                                const Provider& provider) {

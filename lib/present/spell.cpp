@@ -23,7 +23,8 @@ constexpr Fields kFields[] = {
     {Kind::Value,
      " acceptance batch by calibration chip count custom_ops decode_device device engine estimate "
      "expert_parallel layers link max_seconds measured memory_timeline mode optimizer past phase "
-     "pipeline_parallel precision prompt recompute runs speculate tensor_parallel tokens top traffic "
+     "pipeline_parallel placement_form precision prompt provider recompute runs speculate tensor_parallel tokens top "
+     "traffic "
      "warmup "},
     {Kind::Flag, " in_place list memory predict training "},
     {Kind::List, " frozen what_if "},

@@ -47,6 +47,7 @@ JSON_READERS = {
     "lib/documents/device.cpp": "finds the device of an alias without reading all devices",
     "lib/documents/device_json.cpp": "asks a form whether a rate states its accumulator",
     "lib/documents/estimate/json.cpp": "rows are read one by one, after the rest of the document",
+    "lib/documents/provider.cpp": "operators, constraints and host operands: their names are data",
     "lib/documents/measured.cpp": "kernels are read one by one, after the rest of the document",
     "lib/measured/import/kineto_trace.cpp": "a trace of PyTorch",
     "lib/measured/import/ort_profile.cpp": "a profile of ONNX Runtime",

@@ -9,7 +9,6 @@
 #include "pagoda/core/model.h"
 #include "pagoda/documents/custom_operators.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/provider.h"
 #include "pagoda/estimate/engines.h"
 #include "pagoda/estimate/measured_runs.h"
 #include "pagoda/measured/import.h"
@@ -68,9 +67,7 @@ estimate::EstimateRequest request_of(const Arguments& arguments) {
     request.other_parallel = std::move(groups);
   else if (groups.front().devices() > 1)
     request.parallel = groups.front();
-  for (const std::string& name : split_list(arguments.provider))
-    request.providers.push_back(documents::find_provider(name));
-  request.placement_form = arguments.placement_form == "plain" ? PlacementForm::Plain : PlacementForm::Default;
+  estimate::set_providers(arguments.provider, arguments.placement_form, request);
   request.prompt = arguments.prompt.value_or(0);
   request.link = link_of(arguments.link);
   if (!arguments.decode_device.empty()) request.decode_device = documents::find_device(arguments.decode_device);

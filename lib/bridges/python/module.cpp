@@ -30,7 +30,6 @@
 #include "pagoda/documents/columns.h"
 #include "pagoda/documents/custom_operators.h"
 #include "pagoda/documents/device.h"
-#include "pagoda/documents/provider.h"
 #include "pagoda/estimate/compare.h"
 #include "pagoda/estimate/engines.h"
 #include "pagoda/estimate/make_estimate.h"
@@ -133,12 +132,7 @@ EstimateRequest request_of(const Asked& asked) {
     request.precision = chosen("precision", asked.precision, pagoda::precision(asked.precision), precision_names());
   for (const std::string& text : asked.what_if)
     request.other_precisions.push_back(chosen("what_if", text, pagoda::precision(text), precision_names()));
-  for (const std::string& id : base::split(asked.provider, ","))
-    if (!id.empty()) request.providers.push_back(documents::find_provider(id));
-  const bool is_plain = asked.placement_form == "plain";
-  if (!is_plain && asked.placement_form != "default")
-    throw Error("placement_form \"" + asked.placement_form + "\" is not known; expected default or plain");
-  request.placement_form = is_plain ? PlacementForm::Plain : PlacementForm::Default;
+  estimate::set_providers(asked.provider, asked.placement_form, request);
   const std::pair<const char*, int> groups[] = {{"tensor_parallel", asked.tensor_parallel},
                                                 {"pipeline_parallel", asked.pipeline_parallel},
                                                 {"expert_parallel", asked.expert_parallel}};
@@ -402,17 +396,17 @@ NB_MODULE(_core, module) {
       .def("kernels", &kernels)
       .def("diagnostics", &diagnostics);
 
-  module.def(
-      "analyze",
-      analyze<std::int64_t, Sizes, Sizes, std::vector<std::string>, Inputs, std::string, std::optional<std::int64_t>,
-              std::optional<std::int64_t>, std::string, std::string, std::string, std::string, bool, std::string,
-              std::string, int, int, int, bool, bool, bool, std::string, std::string, std::vector<std::string>,
-              std::vector<std::pair<std::string, Axis>>, std::vector<std::string>, std::string, std::string, bool, bool>,
-      "model"_a, nb::kw_only(), "batch"_a, "dims"_a, "assume"_a, "custom_ops"_a, "inputs"_a, "phase"_a, "past"_a.none(),
-      "tokens"_a.none(), "count"_a, "traffic"_a, "device"_a, "precision"_a, "predict"_a, "engine"_a, "calibration"_a,
-      "tensor_parallel"_a, "pipeline_parallel"_a, "expert_parallel"_a, "memory"_a, "in_place"_a, "training"_a,
-      "optimizer"_a, "recompute"_a, "frozen"_a, "sweep"_a, "what_if"_a, "provider"_a, "placement_form"_a, "advice"_a, "formulas"_a,
-      nb::keep_alive<0, 1>());
+  module.def("analyze",
+             analyze<std::int64_t, Sizes, Sizes, std::vector<std::string>, Inputs, std::string,
+                     std::optional<std::int64_t>, std::optional<std::int64_t>, std::string, std::string, std::string,
+                     std::string, bool, std::string, std::string, int, int, int, bool, bool, bool, std::string,
+                     std::string, std::vector<std::string>, std::vector<std::pair<std::string, Axis>>,
+                     std::vector<std::string>, std::string, std::string, bool, bool>,
+             "model"_a, nb::kw_only(), "batch"_a, "dims"_a, "assume"_a, "custom_ops"_a, "inputs"_a, "phase"_a,
+             "past"_a.none(), "tokens"_a.none(), "count"_a, "traffic"_a, "device"_a, "precision"_a, "predict"_a,
+             "engine"_a, "calibration"_a, "tensor_parallel"_a, "pipeline_parallel"_a, "expert_parallel"_a, "memory"_a,
+             "in_place"_a, "training"_a, "optimizer"_a, "recompute"_a, "frozen"_a, "sweep"_a, "what_if"_a, "provider"_a,
+             "placement_form"_a, "advice"_a, "formulas"_a, nb::keep_alive<0, 1>());
   module.def("comparison_json", &comparison_json, "before"_a, "after"_a, nb::call_guard<nb::gil_scoped_release>());
   module.def("comparison_table", &comparison_table, "before"_a, "after"_a, "width"_a = 0);
   module.def("evaluate", &evaluate, "formula"_a, "sizes"_a);

@@ -1,6 +1,7 @@
 // Where ONNX Runtime puts the nodes of a model: on an execution provider or, where that refuses them, on the CPU.
 //
-//   Provider cuda = documents::find_provider("cuda");
+//   Model model = load_model("resnet50_qdq_int8.onnx");
+//   Provider cuda;  // of data/providers/cuda.json: estimate::set_providers() of engines.h reads it
 //   GraphPlacement placed = place(model, analyze(model), cuda, PlacementForm::Plain);
 //   placed.nodes[4].on;      // PlacedOn::Cpu
 //   placed.nodes[4].reason;  // "no kernel: float64"

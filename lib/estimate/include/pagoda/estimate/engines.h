@@ -1,4 +1,5 @@
-// The engine and calibration of a request, by name. Engines are records of core/engine.h.
+// The engine, calibration and providers of a request, by name. Engines are records of core/engine.h, providers of
+// core/placement.h.
 //
 //   EstimateRequest request{.device = device("h100-sxm")};
 //   set_prediction("llm-serving", "", request);                  // by the engine's own calibration
@@ -22,6 +23,10 @@ std::vector<std::string> engine_ids();
 void set_prediction(std::string_view engine, const std::string& calibration, EstimateRequest& request);
 // Of the same. Throws Error for an unknown engine or an unusable file.
 bool brings_device(std::string_view engine, const std::string& calibration);
+
+// Sets the providers that are asked for the placement of nodes: ids or files, separated by commas. `form`: "default" or
+// "plain". Throws Error for anything else.
+void set_providers(std::string_view names, std::string_view form, EstimateRequest& request);
 
 }  // namespace pagoda::estimate
 #pragma GCC visibility pop
