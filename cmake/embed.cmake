@@ -32,6 +32,10 @@ endforeach()
 file(WRITE "${OUTPUT}" "// Written by cmake/embed.cmake.
 #include \"pagoda/base/embedded_file.h\"
 
+#ifdef __clang__  // counts neighbours as one literal
+#pragma clang diagnostic ignored \"-Woverlength-strings\"
+#endif
+
 namespace ${NAMESPACE} {
 
 std::span<const pagoda::base::EmbeddedFile> ${FUNCTION}() {

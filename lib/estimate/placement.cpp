@@ -12,13 +12,6 @@
 namespace pagoda::estimate {
 namespace {
 
-bool has_free_dims(const Model& model) {
-  return std::ranges::any_of(model.main().inputs, [&](ValueId input) {
-    const std::optional<Shape>& shape = model.main().value(input).declared.shape;
-    return !shape || std::ranges::any_of(*shape, [](const Dim& dim) { return !dim.is_constant(); });
-  });
-}
-
 // Sums over nodes that stay on the CPU.
 struct Left {
   std::int64_t nodes = 0;
@@ -65,6 +58,9 @@ EstimatePlacement placement_of(const Model& model, const EstimateRequest& reques
                                                        &EstimatePlacement::unknown};
     ++(result.*counts[static_cast<std::size_t>(node.on)]);
   }
+  // The graph of the file folds nothing, and known sizes are known.
+  const bool is_curable_by_sizes =
+      request.placement_form == PlacementForm::Default && !analysis.free_dims.empty() && analysis.symbols.empty();
   Left all;
   std::map<std::string, Left> by_reason;
   for (std::size_t i = 0; i < analysis.nodes.size(); ++i) {
@@ -94,8 +90,7 @@ EstimatePlacement placement_of(const Model& model, const EstimateRequest& reques
     for (const ProviderCure& cure : provider.cures) {
       const bool is_of_one =
           std::ranges::any_of(cure.operators, [&](const auto& of) { return left.operators.contains(of); });
-      if (cure.reason == reason && (cure.operators.empty() || is_of_one) &&
-          (!cure.of_free_dims || has_free_dims(model)))
+      if (cure.reason == reason && (cure.operators.empty() || is_of_one) && (!cure.of_free_dims || is_curable_by_sizes))
         each.cures.push_back(cure.cure);
     }
   }

@@ -44,8 +44,8 @@ std::vector<std::string> placement_lines(const documents::EstimateDocument& esti
               placed.unknown > 0 ? cat(base::grouped(placed.unknown), " unknown") : "",
               placed.folded > 0 ? cat(base::grouped(placed.folded), " folded before it is asked") : "",
               placed.fused > 0 ? cat(base::grouped(placed.fused), " fused") : ""}),
-      cat("copied a run: ", copies(placed.to_host, placed.to_host_bytes, "to the host"), " · ",
-          copies(placed.to_provider, placed.to_provider_bytes, "from it"))};
+      cat("copied a run: ", copies(placed.to_host, placed.to_host_bytes, "to the CPU"), " · ",
+          copies(placed.to_provider, placed.to_provider_bytes, "from the CPU"))};
   return lines;
 }
 
@@ -68,8 +68,11 @@ base::Grid reasons_grid(const EstimatePlacement& placed) {
 
 std::string off_provider_report(const documents::EstimatePlacement& placement, double most) {
   const double found = placement.off_provider();
-  return cat("off ", base::printable(placement.provider), ": ", found > most ? "exceeds " : "within ",
-             base::rounded(100 * most), " %, found ", base::rounded(100 * found), " % of the nodes that run\n");
+  const auto percent = [](double part) { return part > 0 ? base::rounded(100 * part) : "0"; };
+  return cat("off ", base::printable(placement.provider), ": ", found > most ? "exceeds " : "within ", percent(most),
+             " %, found ", percent(found), " % of the nodes that run",
+             placement.unknown > 0 ? cat(", ", base::counted(placement.unknown, "unknown one"), " among them") : "",
+             "\n");
 }
 
 }  // namespace pagoda::present
