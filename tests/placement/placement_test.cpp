@@ -121,28 +121,37 @@ TEST_CASE("nodes, parts and copies are those of the runtime, in both forms") {
 TEST_CASE("an estimate has each provider's counts, reasons and cures") {
   for (const Case& each : kCases) {
     CAPTURE(each.what);
-    const documents::EstimateDocument estimate = estimate::make_estimate(
-        test::graph(each.graph),
-        {.providers = {documents::find_provider("cuda")}, .placement_form = PlacementForm::Plain});
+    const documents::EstimateDocument estimate =
+        estimate::make_estimate(test::graph(each.graph), {.providers = {documents::find_provider("cuda")}});
     REQUIRE(estimate.placement.size() == 1);
     const documents::EstimatePlacement& placed = estimate.placement.front();
-    const std::string letters = each.plain;
+    const std::string letters = each.by_default;
     CHECK(placed.on_provider == std::ranges::count(letters, 'p'));
     CHECK(placed.on_cpu == std::ranges::count(letters, 'c'));
     std::int64_t left = 0;
     for (const auto& reason : placed.reasons) left += reason.nodes;
     CHECK(left == placed.on_cpu);
-    const double off = static_cast<double>(placed.on_cpu) / static_cast<double>(letters.size());
+    CHECK(placed.folded == std::ranges::count(letters, 'f'));
+    const double off = static_cast<double>(placed.on_cpu) / static_cast<double>(placed.on_cpu + placed.on_provider);
     CHECK(placed.off_provider() == doctest::Approx(off));
     const auto reason = std::ranges::find(placed.reasons, each.reason, &documents::EstimatePlacement::Reason::reason);
-    CHECK((reason == placed.reasons.end()) == std::string(each.reason).empty());
+    CHECK((reason == placed.reasons.end()) == (placed.on_cpu == 0));
     if (reason == placed.reasons.end()) continue;
-    CHECK(reason->cures.empty() == (each.cure == nullptr));
+    REQUIRE(reason->cures.empty() == (each.cure == nullptr));
     if (each.cure != nullptr) CHECK(reason->cures.front().find(each.cure) != std::string::npos);
     const std::string table = present::table_report(estimate, {.rows = present::Rows::None});
     CHECK(table.find("ONNX Runtime, CUDA") != std::string::npos);
     CHECK(table.find(each.reason) != std::string::npos);
   }
+}
+
+TEST_CASE("sizes cure nothing where the file's own nodes are judged, or all are given") {
+  const Model model = test::graph(kCases[3].graph);
+  const std::vector<Provider> cuda = {documents::find_provider("cuda")};
+  const auto plain = estimate::make_estimate(model, {.providers = cuda, .placement_form = PlacementForm::Plain});
+  CHECK(plain.placement.front().reasons.front().cures.empty());
+  const auto sized = estimate::make_estimate(model, {.sizes = {.dims = {{"b", 4}}}, .providers = cuda});
+  for (const auto& reason : sized.placement.front().reasons) CHECK(reason.cures.empty());
 }
 
 TEST_CASE("a provider that is none, or a file that is none, is an error") {
