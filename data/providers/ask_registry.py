@@ -13,7 +13,7 @@ import pathlib
 import re
 import sys
 
-NAMES = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
+NAMES = {"cuda": "CUDAExecutionProvider"}
 SHORT = {"float": "float32", "double": "float64"}
 OPEN = 2**31 - 1
 
@@ -70,7 +70,7 @@ def main(identifier):
                 merged[(first, last or 0, json.dumps(types, sort_keys=True))] = [first, last, types]
         rows = [[first, last, {c: " ".join(t) for c, t in types.items()}] for first, last, types in merged.values()]
         operators[name] = {"versions": versions_of(schemas[name].values()),
-                                       "kernels": sorted(rows, key=lambda row: (row[0], json.dumps(row[2])))}
+                           "kernels": sorted(rows, key=lambda row: (row[0], json.dumps(row[2])))}
     lines = [f"  {json.dumps(name)}: {json.dumps(row, separators=(',', ':'))}" for name, row in operators.items()]
     # What a person wrote keeps its lines.
     written = re.sub(r',\n "operators": \{.*', "\n}\n", text, flags=re.DOTALL).rstrip().removesuffix("}").rstrip()

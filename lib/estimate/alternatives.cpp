@@ -6,7 +6,6 @@
 #include "describe.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
-#include "pagoda/base/text.h"
 #include "pagoda/core/energy.h"
 #include "pagoda/core/fit.h"
 #include "pagoda/core/quantise.h"
@@ -175,7 +174,7 @@ std::optional<EstimateAdvice> larger_batch(const Model& model, const EstimateReq
   const std::vector<RooflineTotals> times =
       roofline_sweep(open.analysis(), *request.device, {}, points, moved ? &*moved : nullptr);
   const auto gain = [&](std::size_t i) {
-    return seconds / static_cast<double>(batch) / (launched_seconds(times[i]) / static_cast<double>(sizes[i]));
+    return seconds / static_cast<double>(batch) / (times[i].launched_seconds() / static_cast<double>(sizes[i]));
   };
   const bool is_fixed = std::ranges::count(open.analysis().diagnostics, Cause::FixedBatch, &Diagnostic::cause) > 0;
   for (std::size_t i = 0; i < times.size(); ++i)
@@ -183,7 +182,7 @@ std::optional<EstimateAdvice> larger_batch(const Model& model, const EstimateReq
       return EstimateAdvice{.kind = AdviceKind::Batch,
                             .batch = sizes[i],
                             .needs_export = is_fixed,
-                            .seconds = launched_seconds(times[i]),
+                            .seconds = times[i].launched_seconds(),
                             .gain = gain(i)};
   return std::nullopt;
 }
@@ -222,10 +221,10 @@ struct Tried {
 Tried tried(const Model& model, const EstimateRequest& request) {
   const Analysis analysis = sized(model, request).analysis;
   if (!request.training)
-    return {memory_need(model, analysis, nullptr), launched_seconds(times_of(model, request, analysis))};
+    return {memory_need(model, analysis, nullptr), times_of(model, request, analysis).launched_seconds()};
   const Training training = train(model, analysis, *request.training);
   return {memory_need(model, analysis, &training),
-          launched_seconds(times_of(model, request, step_analysis(analysis, training)))};
+          times_of(model, request, step_analysis(analysis, training)).launched_seconds()};
 }
 
 // The changes that make a run fit which does not: the widest narrower format, the largest batch, the fewest devices.
@@ -238,7 +237,7 @@ std::vector<EstimateAdvice> fitting(const Model& model, const EstimateRequest& r
   const auto& bound = findings.estimate.roofline;
   const auto& step = findings.estimate.training;
   if (!bound) return advice;
-  const double now = launched_seconds(step && step->time ? *step->time : bound->totals);
+  const double now = (step && step->time ? *step->time : bound->totals).launched_seconds();
   // `items`: after the change, in those of the run.
   const auto add = [&](EstimateAdvice each, const Tried& after, double items) {
     if (!after.need.fits(fit.device_bytes).value_or(false) || after.seconds <= 0) return false;
@@ -272,7 +271,7 @@ std::vector<EstimateAdvice> fitting(const Model& model, const EstimateRequest& r
     try {
       const Sized start = sized(model, other);
       const GroupRun group = run_on_group(model, other, start, share_of_group(model, other, start));
-      if (add({.devices = devices}, {group.largest_need(), launched_seconds(group.bound.totals)}, 1)) break;
+      if (add({.devices = devices}, {group.largest_need(), group.bound.totals.launched_seconds()}, 1)) break;
     } catch (const Error&) {  // the work cannot be divided so, or no link is known
       break;
     }
@@ -285,7 +284,7 @@ std::vector<EstimateAdvice> faster(const Model& model, const EstimateRequest& re
   std::vector<EstimateAdvice> advice;
   const auto& bound = findings.estimate.roofline;
   if (!bound || bound->totals.seconds <= 0 || bound->totals.at_least) return advice;
-  const double now = launched_seconds(bound->totals);
+  const double now = bound->totals.launched_seconds();
   const auto add = [&](EstimateAdvice each, double seconds) {
     each.seconds = seconds;
     each.gain = now / seconds;
@@ -294,7 +293,7 @@ std::vector<EstimateAdvice> faster(const Model& model, const EstimateRequest& re
   add({.kind = AdviceKind::Launch}, bound->totals.graph_seconds());
   // An engine that does not fuse cannot be told to.
   if (traffic_model_of(request) == TrafficModel::Unfused && !predicts(request) && !is_published(request.count))
-    add({.kind = AdviceKind::Traffic, .traffic = TrafficModel::Fused}, launched_seconds(*findings.fused));
+    add({.kind = AdviceKind::Traffic, .traffic = TrafficModel::Fused}, findings.fused->launched_seconds());
   // Narrower formats with tensor units on the device, for models that compute in float32, if they gain on wider ones.
   double least = now;
   const bool is_single = multiplies(findings.analysis, {ElementType::Float32});
@@ -304,7 +303,7 @@ std::vector<EstimateAdvice> faster(const Model& model, const EstimateRequest& re
       continue;
     EstimateRequest other = request;
     other.precision = precision;
-    const double seconds = launched_seconds(times_of(model, other, sized(model, other).analysis));
+    const double seconds = times_of(model, other, sized(model, other).analysis).launched_seconds();
     if (seconds * kLeastGain > least) continue;
     add({.kind = AdviceKind::Precision, .precision = precision}, seconds);
     least = seconds;
@@ -386,42 +385,10 @@ std::optional<QuantisedForm> take_quantised_form(const Model& model, EstimateReq
 
 }  // namespace
 
-EstimateRequest with_traffic(EstimateRequest request, TrafficModel model) {
-  request.traffic = model;
-  return request;
-}
-
-void warn_of_device(const DeviceSpec& device, const std::vector<AssumedPeak>& assumed,
-                    const std::vector<MissingPeak>& missing, std::vector<Diagnostic>& diagnostics) {
-  // Rows of a table differ in how many of their nodes need a peak.
-  const auto add = [&](const std::string& what, const std::string& rest) {
-    const std::string begin = cat("device ", device.name, what);
-    const auto is_said = [&](const Diagnostic& each) { return each.message.starts_with(begin); };
-    if (std::ranges::none_of(diagnostics, is_said))
-      diagnostics.insert(diagnostics.begin(), {.severity = Severity::Warning, .node = {}, .message = begin + rest});
-  };
-  if (!device.cautions.empty()) add(": " + base::joined(device.cautions, "; "), "; measure again on an idle machine");
-  for (const AssumedPeak& peak : assumed)
-    add(cat(" states no ", to_string(peak.precision), " peak"),
-        cat(": products of ", nodes_text(peak.rows), " are assumed to run ",
-            peak.taken == peak.precision ? "packed into vector lanes of another format"
-                                         : cat("at its ", to_string(peak.taken), " ", to_string(peak.unit), " peak")));
-  for (const MissingPeak& peak : missing)
-    add(cat(" states no ", to_string(peak.precision), " ", to_string(peak.unit), " peak"),
-        cat(", needed by ", nodes_text(peak.rows), ": their work has no time; add the peak to the device's file"));
-}
-
-Roofline bounds_of(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
-  const std::optional<Traffic> moved = traffic_of(model, request, analysis);
-  return moved ? roofline(analysis, *moved, *request.device) : roofline(analysis, *request.device);
-}
-
-RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
-  return bounds_of(model, request, analysis).totals;
-}
-
 Count items_of(const Model& model, const EstimateRequest& request, const Sized& sized) {
   if (sized.phase) return count(sized.phase->tokens);
+  if (request.sizes.batch > 0) return Count(request.sizes.batch);
+  if (sized.analysis.bindings.empty()) return {};
   const auto batch =
       batch_of(request, batch_dims(model, request.sizes, request.custom_operators), sized.analysis.bindings);
   return batch ? Count(*batch) : Count();

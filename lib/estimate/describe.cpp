@@ -343,9 +343,9 @@ std::optional<EstimateBest> best_of(const EstimateSweep& sweep) {
   std::map<std::int64_t, double> rates;  // by size
   std::set<Int> items;
   for (const EstimatePoint& point : sweep.points) {
-    if (!point.items || !point.time || launched_seconds(*point.time) <= 0) continue;
+    if (!point.items || !point.time || point.time->launched_seconds() <= 0) continue;
     if (sweep.device_bytes && point.memory_bytes && *point.memory_bytes > *sweep.device_bytes) continue;
-    rates[point.sizes[0]] = static_cast<double>(*point.items) / launched_seconds(*point.time);
+    rates[point.sizes[0]] = static_cast<double>(*point.items) / point.time->launched_seconds();
     items.insert(*point.items);
   }
   if (items.size() < 2) return std::nullopt;

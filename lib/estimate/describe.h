@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "pagoda/base/cat.h"
 #include "pagoda/core/conventions.h"
 #include "pagoda/core/engine.h"
 #include "pagoda/core/fit.h"
@@ -80,7 +79,6 @@ std::int64_t cache_bytes(const DeviceSpec& device);
 
 bool is_swept(const EstimateRequest& request, std::string_view dim);
 // Adds a warning before the diagnostics of the analysis, so that many of those cannot hide it.
-inline std::string nodes_text(std::int64_t nodes) { return cat(nodes, nodes == 1 ? " node" : " nodes"); }
 void warn(Analysis& analysis, std::string message);
 // Warns once of doubtful, assumed and missing rates that the times on the device depend on.
 void warn_of_device(const DeviceSpec& device, const std::vector<AssumedPeak>& assumed,
@@ -105,8 +103,6 @@ std::optional<Precision> precision_of_run(const EstimateRequest& request, const 
 // The format of most products of a measured run, by its counters; empty: not known, or plain float32.
 std::optional<Precision> products_of(const Measured& measured);
 EstimateRequest with_traffic(EstimateRequest request, TrafficModel model);
-// The time of a run whose kernels are launched one by one.
-inline double launched_seconds(const RooflineTotals& time) { return time.eager_seconds.value_or(time.seconds); }
 // The bounds of a run on the request's device, and their sum.
 Roofline bounds_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
 RooflineTotals times_of(const Model& model, const EstimateRequest& request, const Analysis& analysis);
@@ -144,9 +140,6 @@ Model model_in_phase(const Model& file_model, const PhaseOptions& phase);
 // Adds the energy of the run, and of each point of a sweep, if the device has energy constants. Returns a note on
 // missing constants; empty if none is missing, or the device has none at all.
 std::string add_energy(const DeviceSpec& device, EstimateDocument& estimate);
-
-// Names of the batch dim in model files; the first one found is used.
-inline constexpr const char* kBatchNames[] = {"batch", "batch_size", "N", "n"};
 
 // Free dims without which the size of a run is not known, as formulas name them: all but those of `swept`, the batch,
 // which is 1 unless it is set, and those that an operator equates with others.

@@ -58,11 +58,7 @@ std::vector<Symbol> without(std::vector<Symbol> symbols, const std::vector<std::
 
 std::vector<std::string> unset_dims(const Model& model, const Analysis& analysis,
                                     const std::vector<std::string>& swept) {
-  std::vector<std::string> batch;
-  try {
-    batch = axis_symbols(model, analysis, "batch");
-  } catch (const Error&) {  // there is none
-  }
+  const std::vector<std::string> batch = batch_dims(model, analysis);
   std::vector<std::string> names;
   for (const std::string& symbol : analysis.free_dims)
     if (!holds(batch, symbol) && !holds(swept, symbol) && !analysis.equalities.contains(symbol))
@@ -160,6 +156,7 @@ Bindings sizes_that_run(const Model& model, const EstimateRequest& request, cons
     options.precision = request.precision;
     options.dims.insert(sizes.begin(), sizes.end());
     for (const std::string& dim : analysis.free_dims) options.dims.emplace(dim, 1);
+    if (!broken_requirement(analysis, options.dims).empty()) continue;
     try {
       const Analysis run = analyze(model, options, request.custom_operators);
       if (cannot_run_text(model, run).empty() && impossible_size(run, {}).empty() &&

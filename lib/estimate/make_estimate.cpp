@@ -7,6 +7,7 @@
 #include "describe.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::estimate {
@@ -165,14 +166,14 @@ Analysis add_training(const Model& model, const EstimateRequest& request, const 
                       const Counter& count, Findings& findings) {
   findings.training = train(model, findings.analysis, *request.training);
   Analysis step = step_analysis(findings.analysis, *findings.training);
-  const std::optional<Roofline> bound = request.device && findings.estimate.unset.empty()
+  const std::optional<Roofline> bound = request.device && findings.estimate.can_run()
                                             ? std::optional(roofline(step, *request.device, options))
                                             : std::nullopt;
   EstimateTraining& part = findings.estimate.training.emplace(training_part(*findings.training, request, count));
   if (bound) part.time = bound->totals;
   part.rows = rows_of_step(findings, step, bound, options.convention);
   if (part.partial)
-    warn(findings.analysis, cat("the backward of ", nodes_text(part.unmodelled_nodes),
+    warn(findings.analysis, cat("the backward of ", base::counted(part.unmodelled_nodes, "node"),
                                 " is not modelled: ", base::joined(part.unmodelled_ops)));
   return step;
 }
@@ -239,16 +240,16 @@ std::vector<std::optional<EstimatePrediction>> run_points(const Model& model, co
 // A limit on the time of a run whose size is not known.
 BudgetResult without_time(const Budget& limit, const EstimateDocument& estimate) {
   if (!estimate.roofline) throw Error("a limit on seconds needs `device`");
-  return {.budget = limit,
-          .value = {},
-          .causes = {estimate.unset.empty()
-                         ? cat("the model cannot run: ", estimate.cannot_run)
-                         : cat("it depends on ", base::joined(estimate.unset), "; set them with `dims`")}};
+  BudgetResult result{.budget = limit, .value = {}, .causes = {}};
+  if (!estimate.unset.empty())
+    result.causes = {cat("it depends on ", base::joined(estimate.unset), "; set them with `dims`")};
+  return result;
 }
 
 // A limit on a count of a run that is not known. Weights alone may exceed one on memory.
 void forget_count(BudgetResult& result, const EstimateDocument& estimate) {
   if (result.budget.kind == BudgetKind::Params) return;
+  if (!estimate.cannot_run.empty()) result.causes = {cat("the model cannot run: ", estimate.cannot_run)};
   result.value = std::nullopt;
   result.verdict = Verdict::CannotTell;
   const Count& weights = estimate.totals.weight_bytes;
@@ -421,15 +422,15 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
          "`batch` has no effect: the first dims of the inputs count no independent items; set sizes with `dims` or "
          "`inputs`");
 
-  if (axes.empty()) estimate.exceeded_table = exceeded_table(position_tables(model, analysis));
   const bool is_asked_for_time = request.device || !request.other_devices.empty();
   if (is_asked_for_time && !estimate.unset.empty() && axes.empty() && !request.phase)
     analysis.diagnostics.push_back({.severity = Severity::Info,
                                     .node = {},
                                     .message = open_inputs_text(model, request, analysis, estimate.unset),
                                     .cause = Cause::OpenSizes});
-  if (!estimate.exceeded_table.empty()) warn(analysis, estimate.exceeded_table + ": no engine can run that");
   estimate.cannot_run = std::move(cannot_run);
+  if (!estimate.cannot_run.empty()) estimate.exceeded_table = exceeded_table(position_tables(model, analysis));
+  if (!estimate.exceeded_table.empty()) warn(analysis, estimate.exceeded_table + ": no engine can run that");
   // Times and memory plans need sizes; a sweep has its own.
   const std::string impossible = impossible_size(analysis, swept);
   if (axes.empty() && !impossible.empty() && (request.memory || (request.device && estimate.unset.empty())))
@@ -528,18 +529,13 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
     estimate.placement.push_back(placement_of(model, request, analysis, provider));
   describe(model, request, findings);
   if (!estimate.can_run()) estimate.advice.clear();
-  if (!(impossible.empty() && broken.why.empty()) && axes.empty() && !is_published(request.count)) {
-    forget_counts(estimate);
-    if (estimate.budgets)
-      for (BudgetResult& each : *estimate.budgets) forget_count(each, estimate);
-  }
-  if (estimate.budgets && !estimate.cannot_run.empty())
-    for (BudgetResult& each : *estimate.budgets) {
-      forget_count(each, estimate);
-      if (each.budget.kind != BudgetKind::Params) each.causes = {cat("the model cannot run: ", estimate.cannot_run)};
-    }
+  const bool is_counted = (impossible.empty() && broken.why.empty()) || !axes.empty() || is_published(request.count);
+  if (!is_counted) forget_counts(estimate);
   if (estimate.budgets)
-    for (BudgetResult& each : *estimate.budgets) settle(estimate, each);
+    for (BudgetResult& each : *estimate.budgets) {
+      if (!is_counted || !estimate.cannot_run.empty()) forget_count(each, estimate);
+      settle(estimate, each);
+    }
   if (request.spell != nullptr) spell_messages(request.spell, estimate);
   return std::move(estimate);
 }

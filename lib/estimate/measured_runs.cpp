@@ -29,7 +29,7 @@ std::map<Precision, double> counted_flops(const Measured& measured) {
 std::string dim_of(const EstimateDocument& estimate, const std::string& setting) {
   if (estimate.bindings.contains(setting)) return setting;
   if (setting == "batch")
-    for (const char* name : kBatchNames)
+    for (const char* name : {"batch", "batch_size", "N", "n"})
       if (estimate.bindings.contains(name)) return name;
   return {};
 }

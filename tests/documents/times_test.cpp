@@ -315,7 +315,7 @@ TEST_CASE("sizes to set are said with their inputs, and with sizes at which the 
   const Row rows[] = {
       {"x:f32[batch,3,h,w], k:f32[8,3,3,3]=const -> y = Conv(x, k)", "`dims=h=224` `dims=w=224`"},
       {"x:i64[batch,seq], t:f32[100,8]=const -> y = Gather(t, x)", "`dims=seq=128`"},
-      // 224 is no multiple of 320: the first of those tried that works.
+      // The Reshape wants 320 rows. 224 is tried first, and fails.
       {"x:f32[batch,3,h,320], z:i64[2]=[-1,102400] -> y = Reshape(x, z)", "`dims=h=320`"},
   };
   for (const Row& row : rows) {

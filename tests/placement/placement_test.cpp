@@ -154,6 +154,18 @@ TEST_CASE("sizes cure nothing where the file's own nodes are judged, or all are 
   for (const auto& reason : sized.placement.front().reasons) CHECK(reason.cures.empty());
 }
 
+TEST_CASE("nodes whose types are not known are unknown, and count against the provider") {
+  const Model model = test::graph("x:f32[4] -> a = my.Op(x); b = Relu(a); y = Relu(x)");
+  const auto estimate = estimate::make_estimate(model, {.providers = {documents::find_provider("cuda")}});
+  const documents::EstimatePlacement& placed = estimate.placement.front();
+  CHECK(placed.on_provider == 1);
+  CHECK(placed.on_cpu == 1);
+  CHECK(placed.unknown == 1);
+  CHECK(placed.nodes[1].on == "unknown");
+  CHECK(placed.off_provider() == doctest::Approx(2.0 / 3));
+  CHECK(present::off_provider_report(placed, 0.02).find("1 unknown one among them") != std::string::npos);
+}
+
 TEST_CASE("a provider that is none, or a file that is none, is an error") {
   CHECK_THROWS_AS(documents::find_provider("cudo"), Error);
   CHECK_THROWS_AS(documents::parse_provider(R"({"schema": "pagoda.device/1"})", "p.json"), Error);

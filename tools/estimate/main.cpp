@@ -250,15 +250,16 @@ int run(int argc, char** argv) {
                                                              : comparison(arguments, request, estimate, is_complete));
   }
   if (arguments.strict && estimate::is_impossible(estimate)) return kImpossible;
+  bool keeps_limits = is_complete || !arguments.strict;
   if (const std::optional<double> most = most_off_provider(arguments); most && !estimate.placement.empty()) {
     say(present::off_provider_report(estimate.placement.front(), *most));
-    if (estimate.placement.front().off_provider() > *most) return kPartial;
+    keeps_limits = keeps_limits && estimate.placement.front().off_provider() <= *most;
   }
-  if (!estimate.budgets) return is_complete || !arguments.strict ? kDone : kPartial;
+  if (!estimate.budgets) return keeps_limits ? kDone : kPartial;
   say(present::budgets_report(*estimate.budgets));
   const bool fits = std::ranges::all_of(
       *estimate.budgets, [](const auto& budget) { return budget.verdict == Verdict::Fits || budget.is_bound_within; });
-  return fits && (is_complete || !arguments.strict) ? kDone : kPartial;
+  return fits && keeps_limits ? kDone : kPartial;
 }
 
 }  // namespace

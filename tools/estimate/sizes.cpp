@@ -148,10 +148,7 @@ bool is_choice(const Arguments& arguments) {
 
 std::optional<double> most_off_provider(const Arguments& arguments) {
   const std::string& text = arguments.max_off_provider;
-  if (arguments.provider.empty() && arguments.placement_form != "default")
-    throw UsageError("--placement-form needs --provider");
   if (text.empty()) return std::nullopt;
-  if (arguments.provider.empty()) throw UsageError("--max-off-provider needs --provider");
   const auto percent = text.ends_with('%') ? base::parse_number<double>(text.substr(0, text.size() - 1)) : std::nullopt;
   if (!percent || *percent < 0 || *percent > 100)
     throw UsageError(cat("--max-off-provider ", text, ": not a share of the nodes; expected a percentage such as 2%"));

@@ -270,7 +270,8 @@ std::optional<Walker::Unrolled> Walker::unroll(const Frame& frame, const OpConte
   const Graph& body = session_.model.graph(body_id);
   const std::size_t nodes = std::max<std::size_t>(body.nodes.size(), 1);
   // The number of the trip may decide a branch: then more trips of a small body.
-  const auto few = static_cast<std::int64_t>(std::min(kFewNodes, (walk_limit_ - walked_nodes_) / 2) / nodes);
+  const auto few =
+      static_cast<std::int64_t>(std::min(kFewNodes, (walk_limit_ - std::min(walked_nodes_, walk_limit_)) / 2) / nodes);
   const std::int64_t most = has_open_branch && limit && limit->is_constant() ? std::max(kMaxTrips, few) : kMaxTrips;
   if (limit && limit->value().value_or(most + 1) > most) return std::nullopt;
   Unrolled result;

@@ -22,6 +22,8 @@ struct LoadedNode {
   std::string key = {};  // LoadedGraph::key_of(), once asked for
 };
 
+inline bool is_plain(const LoadedNode& node) { return node.domain.empty(); }
+
 // What became of a node of the file.
 enum class Fate : std::uint8_t {
   Kept,
@@ -40,8 +42,8 @@ class LoadedGraph {
   // The nodes that are left, in the runtime's order: depth first from nodes whose results nothing reads, from the last
   // one back. It decides which of equal nodes stays.
   std::vector<std::int32_t> order() const;
-  // By node of the file.
-  std::vector<Fate> fates() const;
+  // By node of the file; `computed` is computed().
+  std::vector<Fate> fates(const std::vector<bool>& computed) const;
   bool is_constant(ValueId value) const { return value != kAbsent && constant_[at(value)]; }
   // By value: whether it depends on no input of the model.
   std::vector<bool> computed() const;

@@ -14,6 +14,7 @@
 namespace pagoda::inline core {
 namespace {
 
+constexpr std::string_view kUnknownType = "the type of an operand is not known";
 constexpr Int kSmallWeight = 100;  // elements of a stored tensor that host code may read (IsSmallInitializer)
 
 bool is_sequence(const TensorType& type) { return type.container == Container::Sequence; }
@@ -53,7 +54,6 @@ class Placer {
         order_(loaded.order()),
         rank_(nodes_.size(), 0),
         free_(loaded.computed()),
-
         kernels_(nodes_.size(), nullptr),
         rows_(nodes_.size()) {
     for (std::size_t i = 0; i < order_.size(); ++i) rank_[index(order_[i])] = i;
@@ -65,7 +65,7 @@ class Placer {
     move_shape_arithmetic();
     number_parts();
     list_copies();
-    const std::vector<Fate> fates = loaded_.fates();
+    const std::vector<Fate> fates = loaded_.fates(free_);
     for (const Fate fate : fates)
       result_.nodes.push_back(
           {.on = fate == Fate::Fused ? PlacedOn::Fused : PlacedOn::Folded, .part = -1, .reason = {}});
@@ -139,6 +139,7 @@ class Placer {
       if (wrong == kAbsent) wrong = value;
     }
     if (!is_version_known) return cat("no kernel: opset ", version->since);
+    if (type(wrong).element == ElementType::Undefined) return std::string(kUnknownType);
     return cat("no kernel: ", to_string(type(wrong).element));
   }
 
@@ -207,7 +208,7 @@ class Placer {
           std::ranges::all_of(condition.when, [&](const auto& part) { return holds(part, node); }))
         row.reason = condition.reason;
     }
-    row.on = row.reason.empty() ? PlacedOn::Provider : PlacedOn::Cpu;
+    row.on = row.reason.empty() ? PlacedOn::Provider : row.reason == kUnknownType ? PlacedOn::Unknown : PlacedOn::Cpu;
     if (row.reason.empty()) kernels_[n] = known;
   }
 
@@ -304,6 +305,7 @@ class Placer {
     for (ValueId value = 0; value < static_cast<ValueId>(free_.size()); ++value) {
       if (is_stored(value)) continue;  // on both sides
       const std::int32_t writer = loaded_.writer(value);
+      if (writer >= 0 && is_on(writer, PlacedOn::Unknown)) continue;
       bool is_on_provider = false, is_wanted_on_host = is_read_by_body[index(value)], is_wanted_on_provider = false;
       if (writer >= 0) {
         const auto& outputs = nodes_[index(writer)].outputs;
@@ -311,6 +313,7 @@ class Placer {
         is_on_provider = is_on(writer, PlacedOn::Provider) && !is_host_output(writer, place);
       }
       for (const std::int32_t reader : loaded_.readers(value)) {
+        if (is_on(reader, PlacedOn::Unknown)) continue;
         const auto& inputs = nodes_[index(reader)].inputs;
         for (std::size_t i = 0; i < inputs.size(); ++i)
           if (inputs[i] == value)

@@ -63,7 +63,7 @@ class CudaLowering : Tensors {
     const NodeReport& row = analysis().nodes[static_cast<std::size_t>(kernel.row)];
     const Node* node = row.graph == 0 ? &graph().node(row.node) : nullptr;  // null: of a body
     if (is_of_integers(kernel.kind)) ++result_.unknown_rows;
-    if (runs_on_host(kernel, row, node)) return launch({.on_host = true}, kernel.row);
+    if (runs_on_host(kernel, row, node)) return launch({.times = kernel.times, .on_host = true}, kernel.row);
     KernelLaunch launched{
         .kind = class_of(kernel.kind, node), .times = kernel.times, .bytes = kernel.bytes + kernel.weight_bytes};
     if (is_product(kernel.kind)) {

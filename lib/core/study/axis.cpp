@@ -109,28 +109,6 @@ bool is_counted_through(const std::string& symbol, const Model& model, const Ana
   });
 }
 
-// The batch of the file that is still free. The name of a batch is believed; any other dim is not one where the
-// analysis shows that its items are not independent.
-std::vector<std::string> batch_of(const Model& model, const Analysis& analysis) {
-  std::vector<std::string> symbols = batch_dims(model), unnamed;
-  if (symbols.empty()) {
-    std::vector<TensorType> bound;
-    for (const InputInfo& input : analysis.inputs) bound.push_back(input.type);
-    symbols = batch_symbols(model.main(), bound);
-  }
-  std::erase_if(symbols, [&](const std::string& symbol) {
-    if (!std::ranges::binary_search(analysis.free_dims, symbol)) return true;
-    if (names_batch(symbol)) return false;
-    if (is_counted_through(symbol, model, analysis)) return true;
-    unnamed.push_back(symbol);
-    return false;
-  });
-  if (!is_work_linear_in(unnamed, analysis))
-    std::erase_if(symbols,
-                  [&](const std::string& symbol) { return std::ranges::find(unnamed, symbol) != unnamed.end(); });
-  return symbols;
-}
-
 }  // namespace
 
 SweepAxis parse_axis(std::string_view text) {
@@ -155,6 +133,26 @@ std::vector<std::string> batch_dims(const Model& model) {
   return batch_symbols(model.main(), declared);
 }
 
+std::vector<std::string> batch_dims(const Model& model, const Analysis& analysis) {
+  std::vector<std::string> symbols = batch_dims(model), unnamed;
+  if (symbols.empty()) {
+    std::vector<TensorType> bound;
+    for (const InputInfo& input : analysis.inputs) bound.push_back(input.type);
+    symbols = batch_symbols(model.main(), bound);
+  }
+  std::erase_if(symbols, [&](const std::string& symbol) {
+    if (!std::ranges::binary_search(analysis.free_dims, symbol)) return true;
+    if (names_batch(symbol)) return false;
+    if (is_counted_through(symbol, model, analysis)) return true;
+    unnamed.push_back(symbol);
+    return false;
+  });
+  if (!is_work_linear_in(unnamed, analysis))
+    std::erase_if(symbols,
+                  [&](const std::string& symbol) { return std::ranges::find(unnamed, symbol) != unnamed.end(); });
+  return symbols;
+}
+
 std::vector<std::string> batch_dims(const Model& model, const AnalyzeOptions& options,
                                     const std::vector<CustomOperator>& stated) {
   std::vector<std::string> names = batch_dims(model);
@@ -164,7 +162,7 @@ std::vector<std::string> batch_dims(const Model& model, const AnalyzeOptions& op
   for (const std::string& name : names) open.dims.erase(name);
   for (const auto& [filed, name] : model.renamed_dims)
     if (std::ranges::find(names, name) != names.end()) open.dims.erase(filed);
-  return batch_of(model, analyze(model, open, stated));
+  return batch_dims(model, analyze(model, open, stated));
 }
 
 std::vector<std::string> axis_symbols(const Model& model, const Analysis& analysis, const std::string& axis) {
@@ -175,7 +173,7 @@ std::vector<std::string> axis_symbols(const Model& model, const Analysis& analys
       std::any_of(analysis.symbols.begin(), analysis.symbols.end(), is_named))
     return {name};
   if (axis == "batch")
-    if (std::vector<std::string> symbols = batch_of(model, analysis); !symbols.empty()) return symbols;
+    if (std::vector<std::string> symbols = batch_dims(model, analysis); !symbols.empty()) return symbols;
   std::vector<std::string> known = analysis.free_dims;
   for (const Symbol& symbol : analysis.symbols) known.push_back(symbol.name);
   throw Error(cat("'", axis, "' cannot be swept: the model has no such dim; ",

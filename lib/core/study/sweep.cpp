@@ -132,7 +132,7 @@ class Sweeper {
   // The published rules multiply the graph as exported by the batch and take every other free size as 1.
   void count_published(SweepPoint& point, const Bindings& at) {
     if (!exported_) exported_ = analyze(model_);
-    const std::vector<std::string> batch = batch_names();
+    const std::vector<std::string> batch = batch_dims(model_, analysis_);
     const auto bound = std::find_if(at.begin(), at.end(), [&](const auto& size) {
       return std::find(batch.begin(), batch.end(), size.first) != batch.end();
     });
@@ -142,14 +142,6 @@ class Sweeper {
     point.flops = counts.total.flops;
     point.bytes = counts.total.memory_bytes;
     point.param_bytes = counts.total.param_bytes;
-  }
-
-  std::vector<std::string> batch_names() const {
-    try {
-      return axis_symbols(model_, analysis_, "batch");
-    } catch (const Error&) {
-      return {};
-    }
   }
 
   static void set_time(SweepPoint& point, const RooflineTotals& time) {

@@ -202,7 +202,7 @@ std::optional<double> run_seconds(const Row& row) {
 }
 // The same with one launch a kernel, where the device states what a launch takes.
 std::optional<double> launched_seconds(const Row& row) {
-  return row.run == nullptr ? std::nullopt : std::optional(row.run->eager_seconds.value_or(row.run->seconds));
+  return row.run == nullptr ? std::nullopt : std::optional(row.run->launched_seconds());
 }
 // Operations per second of a point.
 Cell bound_rate(const Row& row) { return ratio(real(row.counts->flops), run_seconds(row)); }

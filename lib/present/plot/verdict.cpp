@@ -73,7 +73,7 @@ report::Bounds bounds_of(const DeviceSpec& device, const Series& series, const E
   return bounds;
 }
 
-// The verdict on two series. It compares their estimates if both are of this device, and their times if not.
+// The verdict on two series: on their estimates if both have one of this device, otherwise on their times.
 report::TimeChange contrast_of(const Chart& chart, const Series& before, const Series& after,
                                std::vector<std::string>& remarks) {
   const auto document = [&](const Series& series) {

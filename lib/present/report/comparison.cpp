@@ -26,10 +26,9 @@ using Layout = base::JsonWriter::Layout;
 
 constexpr std::size_t kShown = 10;  // rows shown by default, largest changes first
 
-// after − before; empty if either is.
 bool is_least(const Cell& cell) { return std::holds_alternative<documents::AtLeast>(cell); }
 
-// A lower bound where `after` is one; not known where `before` is.
+// after − before: a lower bound where `after` is one, not known where `before` is or one of them is not.
 Cell difference(const Cell& before, const Cell& after) {
   const Int *a = std::get_if<Int>(&before), *b = documents::whole(after);
   if (a != nullptr && b != nullptr) return is_least(after) ? Cell(documents::AtLeast{*b - *a}) : Cell(*b - *a);
@@ -42,8 +41,7 @@ std::string signed_text(const Cell& change, CellKind kind) {
   if (const double* const seconds = std::get_if<double>(&change))
     return (*seconds < 0 ? "-" : "+") + base::si_seconds(std::abs(*seconds));
   if (kind == CellKind::Seconds) return "";
-  const Int* const whole = documents::whole(change);
-  if (is_least(change)) return "≥ " + signed_text(Cell(*whole), kind);
+  if (is_least(change)) return "≥ " + signed_text(Cell(*documents::whole(change)), kind);
   return (documents::number(change).value_or(0) > 0 ? "+" : "") + known_text(change, kind);
 }
 

@@ -110,9 +110,10 @@ Contrast contrast(const EstimateDocument& before, const EstimateDocument& after)
   const bool is_timed =
       both_have([](const EstimateDocument& each) { return each.roofline && each.roofline->totals.seconds > 0; });
   // As in the headlines of both: launches decide where they are the limit of one.
-  const bool is_launched =
-      is_timed && both_have([](const EstimateDocument& each) { return bounds_of(each).launched.has_value(); }) &&
-      (bounds_of(before).is_launch_bound() || bounds_of(after).is_launch_bound());
+  const Bounds bound_before = is_timed ? bounds_of(before) : Bounds(),
+               bound_after = is_timed ? bounds_of(after) : Bounds();
+  const bool is_launched = bound_before.launched && bound_after.launched &&
+                           (bound_before.is_launch_bound() || bound_after.is_launch_bound());
   const auto counted = [&](const Count& a, const Count& b, const std::string& unit) {
     return both(cell(a, unit), cell(b, unit));
   };
@@ -171,7 +172,7 @@ Contrast contrast(const EstimateDocument& before, const EstimateDocument& after)
       other("if every kernel is fused" + without, from.fused_seconds, to.fused_seconds, TrafficModel::Fused);
     if (!all_are(TrafficModel::Unfused))
       other("if every kernel is unfused" + without, from.unfused_seconds, to.unfused_seconds, TrafficModel::Unfused);
-    if (is_launched) other("captured as one graph", bounds_of(before).graph, bounds_of(after).graph);
+    if (is_launched) other("captured as one graph", bound_before.graph, bound_after.graph);
     if (a.at_least || b.at_least) add("times of the modelled part");
     if (x.flops && y.flops && differ(*documents::real(x.flops), *documents::real(y.flops)))
       add(cat("work of a run ", counted(x.flops, y.flops, operation(after.count))));

@@ -44,7 +44,8 @@ std::vector<std::string> placement_lines(const documents::EstimateDocument& esti
               placed.unknown > 0 ? cat(base::grouped(placed.unknown), " unknown") : "",
               placed.folded > 0 ? cat(base::grouped(placed.folded), " folded before it is asked") : "",
               placed.fused > 0 ? cat(base::grouped(placed.fused), " fused") : ""}),
-      cat("copied a run: ", copies(placed.to_host, placed.to_host_bytes, "to the CPU"), " · ",
+      cat("copied a run", placed.unknown > 0 ? ", at least: " : ": ",
+          copies(placed.to_host, placed.to_host_bytes, "to the CPU"), " · ",
           copies(placed.to_provider, placed.to_provider_bytes, "from the CPU"))};
   return lines;
 }

@@ -423,7 +423,7 @@ std::optional<Knee> knee_of(const EstimateSweep& sweep) {
   for (const EstimatePoint& point : sweep.points) {
     const auto seconds = seconds_of(sweep, point);
     largest = std::max(largest, point.sizes.front());
-    const bool is_possible = !point.time || !seconds || *seconds >= point.time->floor_seconds;
+    const bool is_possible = !point.time || seconds.value_or(0) >= point.time->floor_seconds;
     if (seconds && *seconds > 0 && point.items && fits(sweep, point) && is_possible)
       rates.push_back({point.sizes.front(), static_cast<double>(*point.items) / *seconds});
   }

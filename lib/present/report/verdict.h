@@ -114,7 +114,7 @@ double items_kept(const documents::EstimateDocument& estimate);
 std::string rate_text(double value, std::string_view unit);
 // What a rate counts: "tokens/s", "items/s", "runs/s".
 const char* rate_unit(const documents::EstimateDocument& estimate);
-// "cannot run: wpe has rows for 1,024 positions, these sizes take 2,001"; the estimate must have such a table.
+// "cannot run: wpe has rows for 1,024 positions, these sizes take 2,001"; of EstimateDocument::cannot_run.
 std::string table_text(const documents::EstimateDocument& estimate);
 // The precision of most work: "float16". Empty: not known.
 std::string precision_text(const documents::EstimateRoofline& roofline);

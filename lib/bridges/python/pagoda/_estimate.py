@@ -124,7 +124,7 @@ class Estimate:
     sweep       columns with a row a size
     unset       free dims without a value, other than the batch: counts take them as 1, times and fits are None
     cannot_run, exceeded_table
-                the table of positions that has too few rows for the sizes: no engine can run them
+                why no engine can run the sizes: a node that does not work there, or a table of positions with too few rows
     """
 
     def __init__(self, core: Any) -> None:

@@ -129,7 +129,8 @@ struct GraphPlacement {
   std::int32_t parts = 0;
 };
 
-// Throws nothing: a node whose types are not known is Unknown.
+// A node whose types decide, and are not known, is Unknown, as is a call of a function of the file. Copies from and to
+// such nodes are not listed. Throws nothing.
 GraphPlacement place(const Model& model, const Analysis& analysis, const Provider& provider, PlacementForm form);
 
 }  // namespace pagoda::inline core

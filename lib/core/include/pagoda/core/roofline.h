@@ -94,6 +94,8 @@ struct RooflineTotals {
   std::int64_t unknown_rows = 0;                   // counted as 0 s
   bool at_least = false;                           // some row is unknown: all times are lower bounds
 
+  // The run with one launch a kernel, where the device states what a launch takes.
+  double launched_seconds() const { return eager_seconds.value_or(seconds); }
   // The run captured as one graph, which is itself launched once.
   double graph_seconds() const {
     const bool waits = launches > 0 && eager_seconds.value_or(0) > seconds;

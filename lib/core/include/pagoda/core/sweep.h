@@ -39,7 +39,10 @@ AnalyzeOptions sweep_options(AnalyzeOptions options, const std::vector<SweepAxis
 
 // The batch dims of the file's inputs, free or not, as formulas name them.
 std::vector<std::string> batch_dims(const Model& model);
-// The same without dims that an analysis with these options shows to be none.
+// Those that are free in the analysis. The name of a batch is believed; any other dim is none where the analysis shows
+// that its items are not independent.
+std::vector<std::string> batch_dims(const Model& model, const Analysis& analysis);
+// Those of the file without dims that an analysis with these options shows to be none.
 std::vector<std::string> batch_dims(const Model& model, const AnalyzeOptions& options,
                                     const std::vector<CustomOperator>& stated = {});
 

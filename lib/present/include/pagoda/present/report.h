@@ -69,7 +69,7 @@ std::string csv_report(const documents::EstimateDocument& estimate, const Report
 std::string sweep_report(Format format, const documents::EstimateDocument& estimate, const ReportOptions& options = {});
 
 // Compares two models: the verdict, totals side by side, then the blocks that differ. JSON also lists all pairs of
-// nodes and kernels, CSV the pairs of kernels (of nodes if there are no kernels). Deltas are after − before. JSON is
+// nodes and kernels; CSV lists those of kernels or, without kernels, of nodes. A delta is after − before. JSON is
 // "pagoda.comparison/1".
 std::string comparison_report(Format format, const documents::EstimateDocument& before,
                               const documents::EstimateDocument& after, const estimate::Comparison& comparison,

@@ -1,0 +1,435 @@
+// ONNX Runtime's first level of optimisation, for what placement depends on: which nodes are left, and what they read.
+// Source: onnxruntime/core/optimizer, release 1.31 (graph_transformer_utils.cc lists the steps); compared with the
+// graphs that the runtime writes after that level.
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+
+#include "pagoda/base/cat.h"
+#include "place/loaded.h"
+#include "predict/graph_facts.h"
+
+namespace pagoda::inline core {
+namespace {
+
+constexpr int kMostSteps = 10;  // of the whole list of transformers
+
+bool is_nondeterministic(std::string_view op) {
+  constexpr std::string_view kRandom[] = {"Bernoulli",     "Multinomial",      "RandomNormal",
+                                          "RandomUniform", "RandomNormalLike", "RandomUniformLike"};
+  return is_one_of(op, kRandom);
+}
+
+// A node of the file that gives the same results for the same inputs.
+bool is_repeatable(const LoadedNode& node) {
+  return !node.is_gone && node.like != nullptr && !node.has_bodies && !is_nondeterministic(node.op);
+}
+
+// The whole number of a scalar; empty if it is not known.
+std::optional<std::int64_t> integer_of(const Scalar& scalar) {
+  const Dim* dim = std::get_if<Dim>(&scalar);
+  return dim == nullptr ? std::nullopt : dim->value64();
+}
+
+bool is_all_of(const TensorValue& value, double number) {
+  return std::ranges::all_of(value, [&](const Scalar& each) {
+    if (const auto* real = std::get_if<double>(&each)) return *real == number;
+    const auto whole = integer_of(each);
+    return whole && static_cast<double>(*whole) == number;
+  });
+}
+
+bool is_fixed(const Shape& shape) {
+  return std::ranges::all_of(shape, [](const Dim& dim) { return dim.is_constant(); });
+}
+
+// An attribute as text, so that equal ones are equal.
+std::string text_of(const Attribute& attribute) {
+  std::string text = cat(attribute.name, "=");
+  const auto list = [&](const auto& values) {
+    for (const auto& each : values) text += cat(each, ",");
+  };
+  if (const auto* whole = std::get_if<std::int64_t>(&attribute.value)) text += std::to_string(*whole);
+  if (const auto* real = std::get_if<double>(&attribute.value)) text += std::to_string(*real);
+  if (const auto* word = std::get_if<std::string>(&attribute.value)) text += *word;
+  if (const auto* wholes = std::get_if<std::vector<std::int64_t>>(&attribute.value)) list(*wholes);
+  if (const auto* words = std::get_if<std::vector<std::string>>(&attribute.value)) list(*words);
+  if (const auto* reals = std::get_if<std::vector<double>>(&attribute.value))
+    for (const double each : *reals) text += std::to_string(each) + ",";
+  return text;
+}
+
+}  // namespace
+
+// The runtime's inference follows no sizes that nodes compute: behind a Reshape to such sizes, no rank is known.
+void LoadedGraph::infer() {
+  constexpr std::string_view kSized[] = {"ConstantOfShape", "Expand", "Reshape"};
+  for (const std::int32_t id : order()) {
+    const LoadedNode& each = node(id);
+    const auto is_vague = [&](ValueId value) { return value != kAbsent && vague_[at(value)]; };
+    const bool has_sizes = is_one_of(each.op, kSized) && is_plain(each);
+    const bool is_unsized = has_sizes && !is_constant(each.inputs.back());
+    const bool is_behind =
+        has_sizes ? each.op == "Expand" && is_vague(each.inputs.front()) : std::ranges::any_of(each.inputs, is_vague);
+    for (const ValueId output : each.outputs) {
+      if (output == kAbsent) continue;
+      const Shape* own = shape_of(analysis_, output);
+      // The file may state what inference does not find.
+      vague_[at(output)] =
+          !graph_.value(output).declared.shape && (is_unsized || (is_behind && own != nullptr && !own->empty()));
+    }
+  }
+}
+
+// --- rules of one node and its neighbours ---
+
+bool LoadedGraph::apply_rules() {
+  bool has_changed = false;
+  for (const std::int32_t id : order())
+    if (!node(id).is_gone && is_plain(node(id))) has_changed |= apply_rule(id);
+  return has_changed;
+}
+
+bool LoadedGraph::is_neutral(ValueId number, ValueId operand, double value) const {
+  const Shape *few = shape(number), *many = shape(operand);
+  const TensorValue* held = known(number);
+  return is_constant(number) && held != nullptr && held->size() == 1 && is_all_of(*held, value) && few != nullptr &&
+         many != nullptr && few->size() <= many->size();
+}
+
+bool LoadedGraph::apply_rule(std::int32_t id) {
+  const LoadedNode& each = node(id);
+  const auto input = [&](std::size_t i) { return i < each.inputs.size() ? each.inputs[i] : kAbsent; };
+  const ValueId first = input(0), second = input(1);
+  if (each.op == "Identity") {
+    if (!produces_output(each)) return bypass(id, first);
+    // The node before it writes the output of the model instead.
+    const std::int32_t before = writer(first);
+    if (before < 0 || output_[at(first)] || readers(first).size() != 1 || !each.captured.empty()) return false;
+    const ValueId result = each.outputs.front();
+    remove(id);
+    writer_[at(first)] = -1;
+    std::ranges::replace(node(before).outputs, first, result);
+    link(before);
+    return true;
+  }
+  if (each.op == "Dropout") {
+    const bool has_mask = each.outputs.size() > 1 && each.outputs[1] != kAbsent &&
+                          (output_[at(each.outputs[1])] || !readers(each.outputs[1]).empty());
+    const TensorValue* trains = known(input(2));
+    const bool is_training = input(2) != kAbsent && (trains == nullptr || !is_all_of(*trains, 0));
+    return !has_mask && !is_training && bypass(id, first);
+  }
+  if (each.op == "Cast") {
+    if (first != kAbsent && type(first).element == type(each.outputs.front()).element) return bypass(id, first);
+    const std::vector<std::int32_t>& all = readers(each.outputs.front());
+    const bool is_measured_alone =
+        !all.empty() && std::ranges::all_of(all, [&](std::int32_t reader) { return node(reader).op == "Shape"; });
+    return is_measured_alone && bypass(id, first);
+  }
+  if (each.op == "Slice" && each.inputs.size() > 2) {
+    const TensorValue *starts = known(second), *ends = known(input(2)), *steps = known(input(4));
+    if (starts == nullptr || ends == nullptr || (input(4) != kAbsent && steps == nullptr)) return false;
+    const bool is_whole = is_all_of(*starts, 0) && (steps == nullptr || is_all_of(*steps, 1)) &&
+                          std::ranges::all_of(*ends, [](const Scalar& end) {
+                            return integer_of(end).value_or(0) == std::numeric_limits<std::int64_t>::max();
+                          });
+    return is_whole && is_constant(second) && is_constant(input(2)) && bypass(id, first);
+  }
+  if (each.op == "Expand") {
+    const TensorValue* target = known(second);
+    const Shape *from = shape(first), *to = shape(each.outputs.front());
+    return is_constant(second) && target != nullptr && from != nullptr && to != nullptr && is_fixed(*from) &&
+           *from == *to && bypass(id, first);
+  }
+  const bool is_sum = each.op == "Add" || each.op == "Sub";
+  if (is_sum || each.op == "Mul" || each.op == "Div") {
+    const double neutral = is_sum ? 0 : 1;
+    if (is_neutral(second, first, neutral)) return bypass(id, first);
+    if ((each.op == "Add" || each.op == "Mul") && is_neutral(first, second, neutral)) return bypass(id, second);
+    if (each.op == "Div" && is_neutral(first, second, 1)) {  // 1 / x · y
+      const std::int32_t next = only_reader(each.outputs.front());
+      if (next < 0 || node(next).op != "Mul") return false;
+      const std::size_t other = node(next).inputs[0] == each.outputs.front() ? 1 : 0;
+      const ValueId numerator = node(next).inputs[other];
+      fuse(id, next);
+      set_input(id, 0, numerator);
+      return true;
+    }
+    return false;
+  }
+  if (each.op == "Relu") {
+    const std::int32_t next = only_reader(each.outputs.front());
+    if (next < 0 || node(next).op != "Clip") return false;
+    return bypass(id, first);
+  }
+  if (each.op == "Where") {
+    const std::int32_t before = writer(first);
+    if (before < 0 || node(before).op != "Not" || each.inputs.size() < 3) return false;
+    const std::vector<std::int32_t> all = readers(first);
+    if (output_[at(first)] ||
+        !std::ranges::all_of(all, [&](std::int32_t reader) { return node(reader).op == "Where"; }))
+      return false;
+    const ValueId condition = node(before).inputs[0];
+    remove(before);
+    for (const std::int32_t reader : all) {
+      set_input(reader, 0, condition);
+      std::swap(node(reader).inputs[1], node(reader).inputs[2]);
+    }
+    return true;
+  }
+  if (each.op == "Conv") return fuse_into_conv(id);
+  if (each.op == "Pad") return fuse_pad(id);
+  return false;
+}
+
+// A sum, a product or a normalisation of the channels of a convolution with stored weights.
+bool LoadedGraph::fuse_into_conv(std::int32_t id) {
+  const LoadedNode& conv = node(id);
+  if (conv.inputs.size() < 2 || !is_constant(conv.inputs[1]) ||
+      (conv.inputs.size() > 2 && conv.inputs[2] != kAbsent && !is_constant(conv.inputs[2])))
+    return false;
+  const ValueId result = conv.outputs.front();
+  const std::int32_t next = only_reader(result);
+  if (next < 0 || !is_plain(node(next))) return false;
+  const LoadedNode& after = node(next);
+  const Shape* weights = shape(conv.inputs[1]);
+  if (weights == nullptr || weights->size() < 3) return false;
+  if (after.op == "BatchNormalization") {
+    const bool is_stored =
+        after.inputs.size() == 5 && after.inputs[0] == result &&
+        std::all_of(after.inputs.begin() + 1, after.inputs.end(), [&](ValueId value) { return is_constant(value); });
+    const bool is_single = std::ranges::count_if(after.outputs, [](ValueId value) { return value != kAbsent; }) == 1;
+    if (!is_stored || !is_single || after.like->integer("training_mode", 0) != 0) return false;
+  } else if (after.op == "Add" || after.op == "Mul") {
+    const ValueId numbers = after.inputs[0] == result ? after.inputs[1] : after.inputs[0];
+    const Shape* few = shape(numbers);
+    if (!is_constant(numbers) || few == nullptr || after.inputs[0] == after.inputs[1]) return false;
+    if (after.op == "Mul" && few->empty()) {
+      fuse(id, next);
+      return true;
+    }
+    const std::size_t rank = weights->size();  // of the convolution's result, too
+    if (few->size() + 1 < rank || few->size() > rank) return false;
+    const std::size_t channel = few->size() + 1 - rank;
+    const bool is_per_channel = (*few)[channel] == (*weights)[0] && element_count(*few) == (*weights)[0];
+    const bool is_single = after.op == "Mul" && element_count(*few) == Dim(1);
+    if (!is_per_channel && !is_single) return false;
+  } else {
+    return false;
+  }
+  fuse(id, next);
+  return true;
+}
+
+// A Pad of zeros before convolutions, which have pads of their own.
+bool LoadedGraph::fuse_pad(std::int32_t id) {
+  const LoadedNode& pad = node(id);
+  if (!pad.like->text("mode").empty() && pad.like->text("mode") != "constant") return false;
+  if (pad.inputs.size() < 2 || !is_constant(pad.inputs[1]) || produces_output(pad)) return false;
+  const TensorValue* pads = known(pad.inputs[1]);
+  const TensorValue* filler = pad.inputs.size() > 2 ? known(pad.inputs[2]) : nullptr;
+  if (pads == nullptr || pads->size() < 6 || (pad.inputs.size() > 3 && pad.inputs[3] != kAbsent)) return false;
+  if (pad.inputs.size() > 2 && pad.inputs[2] != kAbsent && (filler == nullptr || !is_all_of(*filler, 0))) return false;
+  const std::size_t half = pads->size() / 2;
+  for (std::size_t i = 0; i < pads->size(); ++i) {
+    const auto size = integer_of((*pads)[i]);
+    if (!size || *size < 0 || (i % half < 2 && *size != 0)) return false;
+  }
+  const std::vector<std::int32_t>& all = readers(pad.outputs.front());
+  if (all.empty()) return false;
+  for (const std::int32_t reader : all) {
+    const std::string_view padding = node(reader).like->text("auto_pad");
+    if (node(reader).op != "Conv" || node(reader).inputs[0] != pad.outputs.front() ||
+        (!padding.empty() && padding != "NOTSET"))
+      return false;
+  }
+  return bypass(id, pad.inputs[0]);
+}
+
+// --- steps over the whole graph ---
+
+// A stored tensor of few elements equals others of its type, shape and elements.
+std::string LoadedGraph::key_of(ValueId value) const {
+  constexpr std::size_t kShared = 8;
+  const TensorValue* held = known(value);
+  if (value == kAbsent || !is_constant(value) || held == nullptr || held->size() > kShared)
+    return std::to_string(value);
+  std::string key = cat("=", to_string(type(value)), ":");
+  for (const Scalar& each : *held) {
+    if (const auto* real = std::get_if<double>(&each))
+      key += cat(std::to_string(*real), ",");
+    else if (const auto whole = integer_of(each))
+      key += cat(*whole, ",");
+    else
+      return std::to_string(value);
+  }
+  return key;
+}
+
+// The operator with its attributes.
+std::string LoadedGraph::key_of(const LoadedNode& each) {
+  std::string key = cat(each.domain, ".", each.op, "|");
+  std::vector<std::string> attributes;
+  for (const Attribute& attribute : each.like->attributes) attributes.push_back(text_of(attribute));
+  std::ranges::sort(attributes);
+  for (const std::string& text : attributes) key += text + ";";
+  return key;
+}
+
+bool LoadedGraph::merge_equal() {
+  bool has_changed = false;
+  std::unordered_map<std::string, std::int32_t> seen;
+  for (const std::int32_t n : order()) {
+    const LoadedNode& each = node(n);
+    if (!is_repeatable(each)) continue;
+    if (each.key.empty()) node(n).key = key_of(each);
+    std::string key = each.key;
+    for (const ValueId value : each.inputs) key += key_of(value) + "|";
+    key += cat("/", each.outputs.size());
+    const auto [earlier, is_new] = seen.try_emplace(std::move(key), n);
+    if (is_new || produces_output(each)) continue;
+    const std::vector<ValueId> results = each.outputs;
+    const LoadedNode& kept = node(earlier->second);
+    for (std::size_t i = 0; i < results.size(); ++i)
+      if (results[i] != kAbsent) replace(results[i], kept.outputs[i]);
+    remove(n);
+    has_changed = true;
+  }
+  return has_changed;
+}
+
+bool LoadedGraph::fold_constants() {
+  bool has_changed = false;
+  for (const std::int32_t n : order()) {
+    const LoadedNode& each = node(n);
+    if (!is_repeatable(each)) continue;
+    bool is_known = false;
+    if (each.op == "Shape" && is_plain(each)) {
+      const Shape* sizes = shape(each.inputs[0]);
+      const Shape* result = shape(each.outputs[0]);
+      const TensorValue* held = known(each.outputs[0]);
+      is_known = sizes != nullptr && result != nullptr && held != nullptr &&
+                 std::ranges::all_of(*held, [](const Scalar& size) { return integer_of(size).has_value(); });
+    } else if (each.op != "DequantizeLinear") {
+      is_known =
+          std::ranges::all_of(each.inputs, [&](ValueId value) { return value == kAbsent || is_constant(value); });
+    }
+    if (!is_known) continue;
+    for (const ValueId output : each.outputs)
+      if (output != kAbsent) constant_[at(output)] = true;
+    remove(n);
+    has_changed = true;
+  }
+  return has_changed;
+}
+
+// A product of matrices and the sum of its result with a row become one Gemm.
+bool LoadedGraph::fuse_sums() {
+  bool has_changed = false;
+  for (const std::int32_t id : order()) {
+    const LoadedNode& product = node(id);
+    if (product.is_gone || product.op != "MatMul" || !is_plain(product)) continue;
+    const std::int32_t next = only_reader(product.outputs.front());
+    if (next < 0 || node(next).op != "Add" || !is_plain(node(next))) continue;
+    const Shape *left = shape(product.inputs[0]), *right = shape(product.inputs[1]);
+    const LoadedNode& sum = node(next);
+    const ValueId bias = sum.inputs[0] == product.outputs.front() ? sum.inputs[1] : sum.inputs[0];
+    const Shape* row = shape(bias);
+    if (left == nullptr || right == nullptr || row == nullptr || left->size() != 2 || right->size() != 2) continue;
+    const Dim &rows = (*left)[0], &columns = (*right)[1];
+    const bool is_row = row->size() == 1 && ((*row)[0] == Dim(1) || (*row)[0] == columns);
+    const auto is_like = [](const Dim& size, const Dim& other) {
+      return size == Dim(1) || (size.is_constant() && size == other);
+    };
+    const bool is_matrix = row->size() == 2 && is_like((*row)[0], rows) && is_like((*row)[1], columns);
+    if (!is_row && !is_matrix) continue;
+    LoadedNode made;
+    made.op = "Gemm";
+    made.inputs = {product.inputs[0], product.inputs[1], bias};
+    made.outputs = sum.outputs;
+    remove(id);
+    remove(next);
+    nodes_.push_back(std::move(made));
+    link(static_cast<std::int32_t>(nodes_.size()) - 1);
+    has_changed = true;
+  }
+  return has_changed;
+}
+
+bool LoadedGraph::is_same_size(ValueId a, ValueId b, std::size_t axis) const {
+  const Shape *x = shape(a), *y = shape(b);
+  return x != nullptr && y != nullptr && axis < x->size() && axis < y->size() && (*x)[axis] == (*y)[axis];
+}
+
+// The sizes that a Concat of single sizes gives a Reshape of `root`: stored ones, 0 for those of `root` at the same
+// place, and -1 for one other.
+std::optional<std::vector<std::int64_t>> LoadedGraph::shape_of_concat(std::int32_t concat, ValueId root) const {
+  std::vector<std::int64_t> sizes;
+  std::size_t others = 0;
+  const auto writing = [&](ValueId value, std::string_view op) -> const LoadedNode* {
+    const std::int32_t id = writer(value);
+    return id >= 0 && node(id).op == op && is_plain(node(id)) ? &node(id) : nullptr;
+  };
+  for (const ValueId input : node(concat).inputs) {
+    if (is_constant(input)) {
+      const TensorValue* held = known(input);
+      if (held == nullptr) return std::nullopt;
+      for (const Scalar& each : *held) {
+        const auto size = integer_of(each);
+        if (!size) return std::nullopt;
+        sizes.push_back(*size);
+      }
+      continue;
+    }
+    const LoadedNode* unsqueeze = writing(input, "Unsqueeze");
+    const LoadedNode* gather = writing(unsqueeze == nullptr ? input : unsqueeze->inputs[0], "Gather");
+    const LoadedNode* measure = gather == nullptr ? nullptr : writing(gather->inputs[0], "Shape");
+    const TensorValue* place = gather == nullptr ? nullptr : known(gather->inputs[1]);
+    const auto axis = static_cast<std::int64_t>(sizes.size());
+    if (measure != nullptr && place != nullptr && place->size() == 1 && integer_of(place->front()) == axis &&
+        (measure->inputs[0] == root || is_same_size(measure->inputs[0], root, sizes.size()))) {
+      sizes.push_back(0);
+      continue;
+    }
+    const Shape* form = shape(input);
+    const bool is_single = form != nullptr && (form->empty() || (form->size() == 1 && (*form)[0] == Dim(1)));
+    if (!is_single || others++ > 0) return std::nullopt;
+    sizes.push_back(-1);
+  }
+  return std::ranges::count(sizes, -1) > 1 ? std::nullopt : std::optional(sizes);
+}
+
+bool LoadedGraph::fuse_reshapes() {
+  bool has_changed = false;
+  for (const std::int32_t id : order()) {
+    const LoadedNode& each = node(id);
+    if (each.is_gone || each.op != "Reshape" || !is_plain(each) || each.inputs.size() < 2) continue;
+    const std::int32_t concat = writer(each.inputs[1]);
+    if (concat < 0 || node(concat).op != "Concat" || !is_plain(node(concat)) || only_reader(each.inputs[1]) != id ||
+        !shape_of_concat(concat, each.inputs[0]))
+      continue;
+    const ValueId sizes = each.inputs[1];
+    std::erase(readers_[at(sizes)], id);
+    remove_unread(concat);
+    readers_[at(sizes)] = {id};
+    constant_[at(sizes)] = true;
+    has_changed = true;
+  }
+  return has_changed;
+}
+
+void LoadedGraph::optimise() {
+  static constexpr bool (LoadedGraph::*kRewrites[])() = {&LoadedGraph::apply_rules, &LoadedGraph::merge_equal,
+                                                         &LoadedGraph::fold_constants, &LoadedGraph::fuse_sums,
+                                                         &LoadedGraph::fuse_reshapes};
+  constexpr std::size_t kCount = std::size(kRewrites);
+  std::size_t unchanged = 0;  // rewrites since the last change
+  for (std::size_t i = 0; i < kMostSteps * kCount && unchanged < kCount; ++i) {
+    if (unchanged == 0) infer();
+    unchanged = (this->*kRewrites[i % kCount])() ? 0 : unchanged + 1;
+  }
+}
+
+}  // namespace pagoda::inline core
