@@ -16,8 +16,9 @@ namespace {
 using base::JsonField;
 
 constexpr std::string_view kProviderSchema = "pagoda.provider/1";
-constexpr base::EnumNames<PlacementTest::Computed> kTests("present", "absent", "in", "not in", "not repeated", "uneven",
-                                                          "constant", "computed");
+constexpr base::EnumNames<PlacementTest::GraphOutput> kTests("present", "in", "repeated", "even", "above", "below",
+                                                             "constant", "type in", "rank in", "free", "written by",
+                                                             "read by", "graph input", "graph output");
 
 // "float32", "seq(float32)".
 TypeSet type_bit(std::string_view name, const JsonField& field) {
@@ -63,27 +64,60 @@ ProviderOperator operator_of(const JsonField& field) {
   return known;
 }
 
-ProviderCondition condition_of(const JsonField& field) {
-  ProviderCondition condition{
-      .operators = field.at("operators").texts(), .when = {}, .reason = field.at("reason").text()};
-  for (const JsonField& each : field.array("when")) {
-    ProviderCondition::Part& part = condition.when.emplace_back();
-    const JsonField test = each.at("test");
-    const auto found = kTests.value(test.text());
-    if (!found) test.fail_expected("present, absent, in, not in, not repeated, uneven, constant or computed");
-    part.test = *found;
-    part.attribute = each.text("attribute");
-    part.input = static_cast<std::int32_t>(each.integer("input").value_or(0));
-    part.values = each.texts("values");
-    if (part.values.empty() && part.test == PlacementTest::NotRepeated) each.fail("\"values\" is missing");
-    if (const auto otherwise = each.find("default")) part.otherwise = otherwise->text();
+// {"attribute": "clip", …}, {"input": 1, …}, {"output": 0, …}, {"any": "input", …}.
+void read_subject(const JsonField& field, ProviderCondition::Part& part) {
+  constexpr std::string_view kAny[] = {"input", "output", "operand"};  // in the order of PlacementSubject
+  if (const auto any = field.find("any")) {
+    const auto found = std::ranges::find(kAny, any->text());
+    if (found == std::end(kAny)) any->fail_expected("input, output or operand");
+    part.subject = static_cast<PlacementSubject>(static_cast<std::size_t>(PlacementSubject::AnyInput) +
+                                                 static_cast<std::size_t>(found - std::begin(kAny)));
+  } else if (const auto input = field.integer("input")) {
+    part.subject = PlacementSubject::Input;
+    part.operand = static_cast<std::int32_t>(*input);
+  } else if (const auto output = field.integer("output")) {
+    part.subject = PlacementSubject::Output;
+    part.operand = static_cast<std::int32_t>(*output);
+  } else {
+    part.attribute = field.at("attribute").text();
   }
+}
+
+ProviderCondition::Part part_of(const JsonField& field) {
+  ProviderCondition::Part part;
+  read_subject(field, part);
+  // "not in", "type not in", "absent": the test without the word, negated.
+  const JsonField test = field.at("test");
+  std::string name = test.text() == "absent" ? "not present" : test.text();
+  if (const std::size_t place = name.find("not "); place != std::string::npos) {
+    part.is_negated = true;
+    name.erase(place, 4);
+  }
+  const auto found = kTests.value(name);
+  if (!found) test.fail(cat("\"", test.text(), "\" is not a test of a condition"));
+  part.test = *found;
+  part.values = field.texts("values");
+  constexpr PlacementTest kWithValues[] = {PlacementTest::Repeated, PlacementTest::Above, PlacementTest::Below};
+  if (part.values.empty() && std::ranges::find(kWithValues, part.test) != std::end(kWithValues))
+    field.fail("\"values\" is missing");
+  if (const auto otherwise = field.find("default")) part.otherwise = otherwise->text();
+  return part;
+}
+
+ProviderCondition condition_of(const JsonField& field) {
+  ProviderCondition condition{.operators = field.at("operators").texts(),
+                              .except = field.texts("except"),
+                              .when = {},
+                              .reason = field.at("reason").text()};
+  for (const JsonField& each : field.array("when")) condition.when.push_back(part_of(each));
   return condition;
 }
 
 void read_host_operands(const JsonField& root, const char* key, std::vector<std::int32_t> ProviderOperator::*operands,
                         Provider& provider) {
-  for (const auto& [name, indices] : root.at(key).members()) {
+  const auto listed = root.find(key);
+  if (!listed) return;
+  for (const auto& [name, indices] : listed->members()) {
     const auto known = provider.operators.find(name);
     if (known == provider.operators.end()) continue;  // this release has no kernel of it
     for (const JsonField& each : indices.array())
@@ -114,7 +148,13 @@ Provider parse_provider(std::string_view json, std::string_view subject) {
                     .operators = {},
                     .conditions = {},
                     .cures = {},
-                    .passes_unsupported = root.at("passes_unsupported").truth()};
+                    .passes_unsupported = false,
+                    .compiles_parts = false};
+  if (const auto passes = root.find("passes_unsupported")) provider.passes_unsupported = passes->truth();
+  if (const std::string kind = root.text("kind"); kind == "compiled")
+    provider.compiles_parts = true;
+  else if (!kind.empty() && kind != "kernels")
+    root.at("kind").fail_expected("kernels or compiled");
   for (const auto& [name, field] : root.at("operators").members()) provider.operators.emplace(name, operator_of(field));
   read_host_operands(root, "host_inputs", &ProviderOperator::host_inputs, provider);
   read_host_operands(root, "host_outputs", &ProviderOperator::host_outputs, provider);

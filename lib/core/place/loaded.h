@@ -49,6 +49,11 @@ class LoadedGraph {
   std::vector<bool> computed() const;
   bool is_output(ValueId value) const { return output_[at(value)]; }
   const TensorType& type(ValueId value) const { return analysis_.types[at(value)]; }
+  // As the runtime knows it: null behind sizes that are computed when the model runs.
+  const Shape* shape(ValueId value) const {
+    return value == kAbsent || vague_[at(value)] ? nullptr : shape_of(analysis_, value);
+  }
+  const TensorValue* known(ValueId value) const;
   std::int32_t writer(ValueId value) const { return value == kAbsent ? -1 : writer_[at(value)]; }
   // Nodes that read the value or whose bodies do, in order.
   const std::vector<std::int32_t>& readers(ValueId value) const { return readers_[at(value)]; }
@@ -59,11 +64,6 @@ class LoadedGraph {
   const LoadedNode& node(std::int32_t id) const { return nodes_[at(id)]; }
   void find_captured(GraphId body, std::vector<ValueId>& values) const;
 
-  // As the runtime knows it: null behind sizes that are computed when the model runs.
-  const Shape* shape(ValueId value) const {
-    return value == kAbsent || vague_[at(value)] ? nullptr : shape_of(analysis_, value);
-  }
-  const TensorValue* known(ValueId value) const;
   std::int32_t only_reader(ValueId value) const;  // -1: none or several, or the value is an output of the model
   bool produces_output(const LoadedNode& each) const;
   void replace(ValueId from, ValueId to);  // in all readers

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <numeric>
 #include <set>
 
 #include "graph/index.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/enum_names.h"
+#include "place/conditions.h"
 #include "place/loaded.h"
 
 namespace pagoda::inline core {
@@ -29,21 +29,6 @@ TypeSet set_of(const TensorType& type) {
 
 bool is_narrow_float(ElementType type) { return is_float(type) && bits(type) <= 16; }
 
-// The elements of an attribute as text, one for a number or a text.
-std::vector<std::string> texts_of(const Attribute& attribute) {
-  std::vector<std::string> texts;
-  if (const auto* number = std::get_if<std::int64_t>(&attribute.value)) texts.push_back(std::to_string(*number));
-  if (const auto* text = std::get_if<std::string>(&attribute.value)) texts.push_back(*text);
-  if (const auto* list = std::get_if<std::vector<std::string>>(&attribute.value)) texts = *list;
-  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&attribute.value))
-    for (const std::int64_t each : *list) texts.push_back(std::to_string(each));
-  return texts;
-}
-
-bool is_same_text(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
-}
-
 class Placer {
  public:
   Placer(const Model& model, const LoadedGraph& loaded, const Provider& provider)
@@ -62,9 +47,12 @@ class Placer {
   GraphPlacement run() {
     for (std::size_t n = 0; n < nodes_.size(); ++n)
       if (!nodes_[n].is_gone) ask(n);
-    move_shape_arithmetic();
+    if (!provider_.compiles_parts) move_shape_arithmetic();
     number_parts();
-    list_copies();
+    if (provider_.compiles_parts)
+      list_crossings();
+    else
+      list_copies();
     const std::vector<Fate> fates = loaded_.fates(free_);
     for (const Fate fate : fates)
       result_.nodes.push_back(
@@ -98,12 +86,13 @@ class Placer {
     return known != nullptr && contains(known->host_inputs, i);
   }
 
-  // The version of the operator that the model's imports select.
-  const OperatorVersion* version_of(const ProviderOperator& known, const LoadedNode& node) const {
+  // The version of the operator that the model's imports select; empty: the operator is younger.
+  std::optional<OperatorVersion> version_of(const ProviderOperator& known, const LoadedNode& node) const {
     const std::int64_t imported = model_.opset(node.domain);
-    const OperatorVersion* found = nullptr;
+    std::optional<OperatorVersion> found;
+    if (known.versions.empty()) found.emplace().since = imported;
     for (const OperatorVersion& each : known.versions)
-      if (each.since <= imported) found = &each;
+      if (each.since <= imported) found = each;
     return found;
   }
 
@@ -127,8 +116,8 @@ class Placer {
   // Why no kernel fits; empty if one does.
   std::string no_kernel(const LoadedNode& node, const ProviderOperator* known) const {
     if (known == nullptr || known->kernels.empty()) return "no kernel: operator";
-    const OperatorVersion* version = version_of(*known, node);
-    if (version == nullptr) return "no kernel: opset";
+    const std::optional<OperatorVersion> version = version_of(*known, node);
+    if (!version) return "no kernel: opset";
     bool is_version_known = false;
     ValueId wrong = kAbsent;
     for (const ProviderKernel& kernel : known->kernels) {
@@ -143,70 +132,22 @@ class Placer {
     return cat("no kernel: ", to_string(type(wrong).element));
   }
 
-  bool holds(const ProviderCondition::Part& part, const LoadedNode& node) const {
-    if (part.attribute.empty()) {
-      const auto i = static_cast<std::size_t>(part.input);
-      const ValueId value = i < node.inputs.size() ? node.inputs[i] : kAbsent;
-      switch (part.test) {
-        case PlacementTest::Present:
-          return value != kAbsent;
-        case PlacementTest::Absent:
-          return value == kAbsent;
-        case PlacementTest::Constant:
-          return is_constant(value);
-        default:
-          return value != kAbsent && !is_constant(value);
-      }
-    }
-    const Attribute* attribute = node.like == nullptr ? nullptr : node.like->attribute(part.attribute);
-    if (part.test == PlacementTest::Present) return attribute != nullptr;
-    if (part.test == PlacementTest::Absent) return attribute == nullptr;
-    std::vector<std::string> texts;
-    if (attribute != nullptr)
-      texts = texts_of(*attribute);
-    else if (part.otherwise)
-      texts = {*part.otherwise};
-    else
-      return false;
-    const auto is_value = [&](const std::string& text) {
-      return std::ranges::find(part.values, text) != part.values.end();
-    };
-    switch (part.test) {
-      case PlacementTest::In:
-        return std::ranges::any_of(texts, is_value);
-      case PlacementTest::NotIn:
-        return !std::ranges::all_of(texts, is_value);
-      case PlacementTest::NotRepeated:
-        for (std::size_t i = 0; i < texts.size(); ++i)
-          if (!is_same_text(texts[i], part.values[i % part.values.size()])) return true;
-        return false;
-      case PlacementTest::Uneven:
-        return !std::equal(texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(texts.size() / 2),
-                           texts.begin() + static_cast<std::ptrdiff_t>(texts.size() / 2));
-      default:
-        return false;
-    }
-  }
-
   // Steps 1 and 2 for one node.
   void ask(std::size_t n) {
     const LoadedNode& node = nodes_[n];
     PlacedNode& row = rows_[n];
-    const std::string name = node.domain.empty() ? std::string(node.op) : cat(node.domain, ".", node.op);
     if (model_.function(node.domain, node.op, "") != nullptr) {
       row = {.on = PlacedOn::Unknown,
              .part = -1,
              .reason = "a function of the file, which the runtime replaces by its nodes"};
       return;
     }
-    const auto found = provider_.operators.find(name);
+    const auto found = provider_.operators.find(qualified_name(node));
     const ProviderOperator* known = found == provider_.operators.end() ? nullptr : &found->second;
     row.reason = no_kernel(node, known);
     for (const ProviderCondition& condition : provider_.conditions) {
       if (!row.reason.empty()) break;
-      if (std::ranges::find(condition.operators, name) != condition.operators.end() &&
-          std::ranges::all_of(condition.when, [&](const auto& part) { return holds(part, node); }))
-        row.reason = condition.reason;
+      if (holds(condition, node, loaded_)) row.reason = condition.reason;
     }
     row.on = row.reason.empty() ? PlacedOn::Provider : row.reason == kUnknownType ? PlacedOn::Unknown : PlacedOn::Cpu;
     if (row.reason.empty()) kernels_[n] = known;
@@ -325,6 +266,24 @@ class Placer {
       } else if (is_on_provider ? is_wanted_on_host : is_wanted_on_provider) {
         result_.copies.push_back({value, is_on_provider});
       }
+    }
+  }
+
+  // Tensors that leave a part or enter one: each part is one call.
+  void list_crossings() {
+    for (ValueId value = 0; value < static_cast<ValueId>(free_.size()); ++value) {
+      const std::int32_t writer = loaded_.writer(value);
+      if (writer < 0 || is_on(writer, PlacedOn::Unknown)) continue;
+      const std::int32_t from = rows_[index(writer)].part;
+      bool is_leaving = false, is_entering = false;
+      for (const std::int32_t reader : loaded_.readers(value)) {
+        if (is_on(reader, PlacedOn::Unknown)) continue;
+        const std::int32_t to = rows_[index(reader)].part;
+        is_leaving = is_leaving || (from >= 0 && to != from);
+        is_entering = is_entering || (to >= 0 && to != from);
+      }
+      if (is_leaving) result_.copies.push_back({value, true});
+      if (is_entering) result_.copies.push_back({value, false});
     }
   }
 

@@ -51,32 +51,45 @@ struct ProviderKernel {
 };
 
 struct ProviderOperator {
-  std::vector<OperatorVersion> versions;                // sorted
+  std::vector<OperatorVersion> versions;                // sorted; empty: the imported opset is the version
   std::vector<ProviderKernel> kernels;                  // empty: the provider has none
   std::vector<std::int32_t> host_inputs, host_outputs;  // operands that a kernel keeps in host memory
 };
 
-// What a condition asks of an attribute or an input.
+// What a condition asks about: an attribute, an operand, or each operand, of which one suffices.
+enum class PlacementSubject : std::uint8_t { Attribute, Input, Output, AnyInput, AnyOutput, AnyOperand };
+
 enum class PlacementTest : std::uint8_t {
   Present,
-  Absent,
-  In,           // the attribute is one of the values
-  NotIn,        // it is there, or has a default, and is none of them
-  NotRepeated,  // a list of texts that differs from the values, repeated; upper and lower case are the same
-  Uneven,       // a list whose two halves differ: begins and ends of padding
-  Constant,     // the input is stored, or computed from stored tensors
-  Computed,     // it is there, and not constant
+  In,        // each element of the attribute, or of the stored tensor, is one of the values
+  Repeated,  // a list of texts that are the values, repeated; upper and lower case are the same
+  Even,      // a list whose two halves are equal: begins and ends of padding
+  Above,     // an element is above the value
+  Below,
+  // Of operands only.
+  Constant,    // the tensor is stored, in the graph that the provider is asked about
+  TypeIn,      // its elements are of one of these types
+  RankIn,      // it has one of these ranks
+  Free,        // a dim is not a number, or the rank is not known
+  WrittenBy,   // one of these operators computes it
+  ReadBy,      // one of these operators reads it
+  GraphInput,  // an input of the model
+  GraphOutput,
 };
 
+// A reason to refuse a node.
 struct ProviderCondition {
   struct Part {
+    PlacementSubject subject = PlacementSubject::Attribute;
     PlacementTest test = PlacementTest::Present;
-    std::string attribute;  // empty: of the input
-    std::int32_t input = 0;
+    bool is_negated = false;
+    std::string attribute;     // of Attribute
+    std::int32_t operand = 0;  // of Input and Output
     std::vector<std::string> values;
     std::optional<std::string> otherwise;  // the attribute's value where the node states none
   };
-  std::vector<std::string> operators;  // "LSTM", "com.microsoft.Gelu"
+  std::vector<std::string> operators;  // "LSTM", "com.microsoft.Gelu"; "*": all
+  std::vector<std::string> except;     // but these
   std::vector<Part> when;              // all hold
   std::string reason;                  // why the provider then refuses the node
 };
@@ -96,6 +109,8 @@ struct Provider {
   std::vector<ProviderCondition> conditions;
   std::vector<ProviderCure> cures;
   bool passes_unsupported = false;  // the walk of step 3 goes on behind nodes without a kernel
+  // It compiles each part as a whole: no node is moved for its operands, and parts hand tensors over through the host.
+  bool compiles_parts = false;
 };
 
 enum class PlacedOn : std::uint8_t {

@@ -1,0 +1,170 @@
+#include "place/conditions.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "pagoda/base/cat.h"
+
+namespace pagoda::inline core {
+namespace {
+
+using Part = ProviderCondition::Part;
+using Answer = std::optional<bool>;  // empty: not known
+
+bool is_same_text(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+std::string text_of(double number) {
+  const auto whole = static_cast<std::int64_t>(number);
+  return static_cast<double>(whole) == number ? std::to_string(whole) : std::to_string(number);
+}
+
+// The elements of an attribute as text, one for a number or a text.
+std::vector<std::string> texts_of(const Attribute& attribute) {
+  std::vector<std::string> texts;
+  if (const auto* whole = std::get_if<std::int64_t>(&attribute.value)) texts.push_back(std::to_string(*whole));
+  if (const auto* real = std::get_if<double>(&attribute.value)) texts.push_back(text_of(*real));
+  if (const auto* text = std::get_if<std::string>(&attribute.value)) texts.push_back(*text);
+  if (const auto* list = std::get_if<std::vector<std::string>>(&attribute.value)) texts = *list;
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&attribute.value))
+    for (const std::int64_t each : *list) texts.push_back(std::to_string(each));
+  if (const auto* list = std::get_if<std::vector<double>>(&attribute.value))
+    for (const double each : *list) texts.push_back(text_of(each));
+  return texts;
+}
+
+// The elements of a stored tensor; empty where they are not known.
+std::optional<std::vector<std::string>> texts_of(const TensorValue* value) {
+  if (value == nullptr) return std::nullopt;
+  std::vector<std::string> texts;
+  for (const Scalar& each : *value) {
+    if (const auto* real = std::get_if<double>(&each)) {
+      texts.push_back(text_of(*real));
+    } else {
+      const Dim* dim = std::get_if<Dim>(&each);
+      const auto whole = dim == nullptr ? std::nullopt : dim->value64();
+      if (!whole) return std::nullopt;
+      texts.push_back(std::to_string(*whole));
+    }
+  }
+  return texts;
+}
+
+bool contains(const std::vector<std::string>& values, std::string_view text) {
+  return std::ranges::find(values, text) != values.end();
+}
+
+double number_of(const std::string& text) {
+  double number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// Tests of a list of elements: an attribute's, or a stored tensor's.
+Answer ask_elements(const Part& part, const std::vector<std::string>& texts) {
+  const std::size_t half = texts.size() / 2;
+  switch (part.test) {
+    case PlacementTest::In:
+      return std::ranges::all_of(texts, [&](const std::string& text) { return contains(part.values, text); });
+    case PlacementTest::Repeated:
+      for (std::size_t i = 0; i < texts.size(); ++i)
+        if (!is_same_text(texts[i], part.values[i % part.values.size()])) return false;
+      return true;
+    case PlacementTest::Even:
+      return std::equal(texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(half),
+                        texts.begin() + static_cast<std::ptrdiff_t>(half));
+    case PlacementTest::Above:
+      return std::ranges::any_of(
+          texts, [&](const std::string& text) { return number_of(text) > number_of(part.values.front()); });
+    case PlacementTest::Below:
+      return std::ranges::any_of(
+          texts, [&](const std::string& text) { return number_of(text) < number_of(part.values.front()); });
+    default:
+      return std::nullopt;
+  }
+}
+
+Answer ask_attribute(const Part& part, const LoadedNode& node) {
+  const Attribute* attribute = node.like == nullptr ? nullptr : node.like->attribute(part.attribute);
+  if (part.test == PlacementTest::Present) return attribute != nullptr;
+  if (attribute != nullptr) return ask_elements(part, texts_of(*attribute));
+  if (part.otherwise) return ask_elements(part, {*part.otherwise});
+  return std::nullopt;
+}
+
+Answer ask_operand(const Part& part, ValueId value, const LoadedGraph& loaded) {
+  if (part.test == PlacementTest::Present) return value != kAbsent;
+  if (value == kAbsent) return std::nullopt;
+  const TensorType& type = loaded.type(value);
+  const Shape* shape = loaded.shape(value);
+  const auto is_listed = [&](std::int32_t id) {
+    return contains(part.values, qualified_name(loaded.nodes()[static_cast<std::size_t>(id)]));
+  };
+  switch (part.test) {
+    case PlacementTest::Constant:
+      return loaded.is_constant(value);
+    case PlacementTest::TypeIn:
+      if (type.element == ElementType::Undefined) return std::nullopt;
+      return contains(part.values, to_string(type.element));
+    case PlacementTest::RankIn:
+      if (shape == nullptr) return std::nullopt;
+      return contains(part.values, std::to_string(shape->size()));
+    case PlacementTest::Free:
+      return shape == nullptr || !std::ranges::all_of(*shape, [](const Dim& dim) { return dim.is_constant(); });
+    case PlacementTest::WrittenBy:
+      return loaded.writer(value) >= 0 && is_listed(loaded.writer(value));
+    case PlacementTest::ReadBy:
+      return std::ranges::any_of(loaded.readers(value), is_listed);
+    case PlacementTest::GraphInput:
+      return loaded.writer(value) < 0 && !loaded.is_constant(value);
+    case PlacementTest::GraphOutput:
+      return loaded.is_output(value);
+    default: {
+      const auto texts = loaded.is_constant(value) ? texts_of(loaded.known(value)) : std::nullopt;
+      return texts ? ask_elements(part, *texts) : std::nullopt;
+    }
+  }
+}
+
+bool holds(const Part& part, const LoadedNode& node, const LoadedGraph& loaded) {
+  const auto is_met = [&](Answer answer) { return answer && *answer != part.is_negated; };
+  const auto is_met_by_one = [&](const std::vector<ValueId>& values) {
+    return std::ranges::any_of(values, [&](ValueId value) { return is_met(ask_operand(part, value, loaded)); });
+  };
+  const auto operand = [&](const std::vector<ValueId>& values) {
+    const auto i = static_cast<std::size_t>(part.operand);
+    return i < values.size() ? values[i] : kAbsent;
+  };
+  switch (part.subject) {
+    case PlacementSubject::Attribute:
+      return is_met(ask_attribute(part, node));
+    case PlacementSubject::Input:
+      return is_met(ask_operand(part, operand(node.inputs), loaded));
+    case PlacementSubject::Output:
+      return is_met(ask_operand(part, operand(node.outputs), loaded));
+    case PlacementSubject::AnyInput:
+      return is_met_by_one(node.inputs);
+    case PlacementSubject::AnyOutput:
+      return is_met_by_one(node.outputs);
+    case PlacementSubject::AnyOperand:
+      return is_met_by_one(node.inputs) || is_met_by_one(node.outputs);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string qualified_name(const LoadedNode& node) {
+  return node.domain.empty() ? std::string(node.op) : cat(node.domain, ".", node.op);
+}
+
+bool holds(const ProviderCondition& condition, const LoadedNode& node, const LoadedGraph& loaded) {
+  const std::string name = qualified_name(node);
+  const bool is_of_all = contains(condition.operators, "*");
+  if (is_of_all ? contains(condition.except, name) : !contains(condition.operators, name)) return false;
+  return std::ranges::all_of(condition.when, [&](const Part& part) { return holds(part, node, loaded); });
+}
+
+}  // namespace pagoda::inline core
