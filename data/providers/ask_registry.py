@@ -5,6 +5,7 @@
 
 Kernels, operator versions, type constraints and the release change; everything that a person states stays: the operands
 that a kernel keeps in host memory, the conditions, the source. A release of the runtime is then one command and a diff.
+WebGPU does not print its kernels: ask_webgpu.py learns them, and the operands in host memory, by single operators.
 Operators: `versions` lists each version with the constraints of its inputs and outputs, a star after the last one where
 it repeats. Kernels: first version, last version (null: no end), types by constraint.
 """
@@ -12,8 +13,10 @@ import json
 import pathlib
 import re
 import sys
+import textwrap
 
-NAMES = {"cuda": "CUDAExecutionProvider"}
+NAMES = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider", "webgpu": "WebGpuExecutionProvider"}
+LEARNED = {"webgpu"}
 SHORT = {"float": "float32", "double": "float64"}
 OPEN = 2**31 - 1
 
@@ -39,6 +42,21 @@ def versions_of(schemas):
     return rows
 
 
+def printed(runtime, provider):
+    """The kernels of a provider that prints them, by operator: first version, last version, types by constraint."""
+    kernels = {}
+    for kernel in runtime.get_all_opkernel_def():
+        if kernel.provider == provider and kernel.domain != "com.ms.internal.nhwc":
+            first, last = kernel.version_range
+            kernels.setdefault(key_of(kernel.domain, kernel.op_name), []).append(
+                [first, None if last == OPEN else last, kernel.type_constraints])
+    return kernels
+
+
+def key_of(domain, name):
+    return name if domain in ("", "ai.onnx") else f"{domain}.{name}"
+
+
 def main(identifier):
     import onnx
     import onnxruntime
@@ -46,18 +64,24 @@ def main(identifier):
 
     path = pathlib.Path(__file__).with_name(identifier + ".json")
     text = path.read_text()
-    kernels = {}
-    for kernel in runtime.get_all_opkernel_def():
-        if kernel.provider != NAMES[identifier] or kernel.domain == "com.ms.internal.nhwc":
-            continue
-        first, last = kernel.version_range
-        types = {name: sorted(filter(None, map(short, listed))) for name, listed in kernel.type_constraints.items()}
-        key = kernel.op_name if kernel.domain in ("", "ai.onnx") else f"{kernel.domain}.{kernel.op_name}"
-        kernels.setdefault(key, []).append([first, None if last == OPEN else last, types])
     schemas = {}
     for schema in list(onnx.defs.get_all_schemas_with_history()) + list(runtime.get_all_operator_schema()):
-        key = schema.name if schema.domain in ("", "ai.onnx") else f"{schema.domain}.{schema.name}"
-        schemas.setdefault(key, {})[schema.since_version] = schema
+        if schema.domain != "com.ms.internal.nhwc":
+            schemas.setdefault(key_of(schema.domain, schema.name), {})[schema.since_version] = schema
+    if identifier in LEARNED:
+        import ask_webgpu
+        kernels, hosts, errors = ask_webgpu.learn(schemas, NAMES[identifier])
+        for side, host in zip(("host_inputs", "host_outputs"), hosts):
+            items = [f'"{key}": {places}'.replace(" ", "\0") for key, places in host.items()]  # lines break between them
+            listed = textwrap.fill(", ".join(items), 118, initial_indent="  ", subsequent_indent="  ").replace("\0", " ")
+            text = re.sub(rf'"{side}": \{{.*?\}}', lambda _: f'"{side}": {{\n{listed}\n }}', text, flags=re.DOTALL)
+        for operator, error in errors.items():
+            print(f"not asked: {operator}: {error}", file=sys.stderr)
+    else:
+        kernels = printed(runtime, NAMES[identifier])
+    for rows in kernels.values():
+        for row in rows:
+            row[2] = {name: sorted(filter(None, map(short, listed))) for name, listed in row[2].items()}
     operators = {}
     for name in sorted(kernels):
         merged = {}  # kernels that differ in one constraint's types are one

@@ -125,7 +125,7 @@ EstimateHandover handover_of(const Model& model, const Model& file_model, const 
 EstimateParallel parallel_part(const Model& model, const EstimateRequest& request, const GroupRun& group);
 
 // Where a provider puts the nodes of the main graph.
-EstimatePlacement placement_of(const Model& model, const EstimateRequest& request, const Analysis& analysis,
+EstimatePlacement placement_of(const Model& model, const EstimateRequest& request, const Findings& findings,
                                const Provider& provider);
 
 // Sets whether the model fits the request's device and, if requested, which changes would lower the time bound.

@@ -526,7 +526,7 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
                                                                               : without_time(limit, estimate));
   if (sweep) estimate.sweep = sweep_part(std::move(*sweep), std::move(swept), predictions);
   for (const Provider& provider : asked.providers)
-    estimate.placement.push_back(placement_of(model, request, analysis, provider));
+    estimate.placement.push_back(placement_of(model, request, findings, provider));
   describe(model, request, findings);
   if (!estimate.can_run()) estimate.advice.clear();
   const bool is_counted = (impossible.empty() && broken.why.empty()) || !axes.empty() || is_published(request.count);

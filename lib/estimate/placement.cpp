@@ -1,32 +1,92 @@
 // Which nodes a provider of ONNX Runtime leaves to the CPU, why, and what they cost.
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "describe.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/text.h"
+#include "pagoda/core/parallel.h"
 #include "pagoda/core/placement.h"
+#include "pagoda/core/roofline.h"
 #include "pagoda/documents/provider.h"
 #include "pagoda/estimate/engines.h"
 
 namespace pagoda::estimate {
 namespace {
 
+using Left = EstimatePlacement::Left;
+
 // Sums over nodes that stay on the CPU.
-struct Left {
+struct Sum {
   std::int64_t nodes = 0;
   Dim flops = 0, bytes = 0;
+  double seconds = 0;
   std::map<std::string, std::int64_t> operators;
 
-  void add(const NodeReport& row, const Node& node, Convention convention) {
-    ++nodes;
-    flops += core::flops(row.cost, convention);
-    bytes += row.cost.bytes();
-    ++operators[qualified(node.domain, node.op_type)];
+  void write(const Counter& number, bool has_time, Left& left) const {
+    left = {.nodes = nodes,
+            .flops = number(flops),
+            .bytes = number(bytes),
+            .seconds = has_time ? std::optional(seconds) : std::nullopt};
   }
 };
 
+struct Copied {
+  Dim bytes = 0;
+  bool is_known = true;
+};
+
+Dim bytes_of(const TensorType& type) { return byte_size(element_count(*type.shape), type.element); }
+
+Copied copied(const GraphPlacement& placed, const Analysis& analysis) {
+  Copied sum;
+  for (const PlacedCopy& copy : placed.copies) {
+    const TensorType& type = analysis.types[static_cast<std::size_t>(copy.value)];
+    if (type.shape)
+      sum.bytes += bytes_of(type);
+    else
+      sum.is_known = false;
+  }
+  return sum;
+}
+
+// The link between the device and its host; no name: none is known.
+LinkRate link_to_host(const EstimateRequest& request) {
+  if (request.link.bytes_per_second) return {"as given", *request.link.bytes_per_second, "as given"};
+  const bool has_bus = std::ranges::any_of(
+      request.device->links, [](const Link& link) { return link.name == "pcie" && link.bytes_per_second.known(); });
+  if (request.link.name.empty() && !has_bus) return {};
+  return link_of(*request.device, request.link.name.empty() ? "pcie" : request.link.name, 2);
+}
+
+// Bounds on a run by row of the analysis, on the provider's device and on that of the CPU.
+struct Sides {
+  std::span<const RowBound> device, host;
+
+  // Rows of bodies, and nodes whose side is not known, run on the faster one.
+  double seconds(const Analysis& analysis, const GraphPlacement& placed) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < analysis.nodes.size(); ++i) {
+      const NodeReport& row = analysis.nodes[i];
+      const PlacedOn on = row.graph == 0 ? placed.nodes[static_cast<std::size_t>(row.node)].on : PlacedOn::Unknown;
+      sum += on == PlacedOn::Provider ? device[i].seconds
+             : on == PlacedOn::Cpu    ? host[i].seconds
+                                      : std::min(device[i].seconds, host[i].seconds);
+    }
+    return sum;
+  }
+};
+
+std::optional<double> copy_seconds(const Copied& copies, const Counter& number, const LinkRate& link) {
+  const std::optional<double> bytes = copies.is_known ? real(number(copies.bytes)) : std::nullopt;
+  if (bytes == 0) return 0;
+  return bytes && link.bytes_per_second > 0 ? std::optional(*bytes / link.bytes_per_second) : std::nullopt;
+}
+
 }  // namespace
+
+std::vector<std::string> provider_ids() { return documents::provider_ids(); }
 
 void set_providers(std::string_view names, std::string_view form, EstimateRequest& request) {
   for (const std::string& name : base::split(std::string(names), ","))
@@ -36,77 +96,98 @@ void set_providers(std::string_view names, std::string_view form, EstimateReques
   request.placement_form = form == "plain" ? PlacementForm::Plain : PlacementForm::Default;
 }
 
-EstimatePlacement placement_of(const Model& model, const EstimateRequest& request, const Analysis& analysis,
+EstimatePlacement placement_of(const Model& model, const EstimateRequest& request, const Findings& findings,
                                const Provider& provider) {
-  const GraphPlacement placed = place(model, analysis, provider, request.placement_form);
+  const Analysis& analysis = findings.analysis;
+  const PlaceOptions options{.form = request.placement_form};
+  const GraphPlacement placed = place(model, analysis, provider, options);
   const Counter number(analysis);
-  EstimatePlacement result{.provider = provider.id,
-                           .name = provider.name,
-                           .version = provider.version,
-                           .is_judged = provider.is_judged,
-                           .form = request.placement_form == PlacementForm::Plain ? "plain" : "default",
-                           .parts = placed.parts,
-                           .to_host_bytes = Int{0},
-                           .to_provider_bytes = Int{0},
-                           .flops_on_cpu = {},
-                           .bytes_on_cpu = {},
-                           .reasons = {},
-                           .nodes = {}};
+  // Times of one device, at sizes that are given.
+  const auto& roofline = findings.estimate.roofline;
+  const bool has_time = roofline && !findings.group && roofline->rows.size() == analysis.nodes.size();
+  EstimatePlacement result;
+  result.provider = provider.id;
+  result.name = provider.name;
+  result.version = provider.version;
+  result.is_judged = provider.is_judged;
+  result.form = request.placement_form == PlacementForm::Plain ? "plain" : "default";
+  result.parts = placed.parts;
   for (const PlacedNode& node : placed.nodes) {
-    std::int64_t EstimatePlacement::*const counts[] = {&EstimatePlacement::on_provider, &EstimatePlacement::on_cpu,
-                                                       &EstimatePlacement::folded, &EstimatePlacement::fused,
-                                                       &EstimatePlacement::unknown};
-    ++(result.*counts[static_cast<std::size_t>(node.on)]);
+    std::int64_t* const counts[] = {&result.on_provider, &result.off.nodes, &result.folded, &result.fused,
+                                    &result.unknown};
+    ++*counts[static_cast<std::size_t>(node.on)];
   }
-  // The graph of the file folds nothing, and known sizes are known.
-  const bool is_curable_by_sizes =
-      request.placement_form == PlacementForm::Default && !analysis.free_dims.empty() && analysis.symbols.empty();
-  Left all;
-  std::map<std::string, Left> by_reason;
+  const bool is_open = has_open_sizes(analysis, request.placement_form);
+  Sum all;
+  std::map<std::pair<std::string, std::string>, Sum> by_reason;  // and cure
   for (std::size_t i = 0; i < analysis.nodes.size(); ++i) {
     const NodeReport& row = analysis.nodes[i];
     if (row.graph != 0) continue;
-    const PlacedNode& node = placed.nodes[static_cast<std::size_t>(row.node)];
-    result.nodes.push_back(
-        {.index = i, .on = std::string(to_string(node.on)), .part = node.part, .reason = node.reason});
-    if (node.on != PlacedOn::Cpu) continue;
-    all.add(row, model.main().node(row.node), request.count);
-    by_reason[node.reason].add(row, model.main().node(row.node), request.count);
-  }
-  result.flops_on_cpu = number(all.flops);
-  result.bytes_on_cpu = number(all.bytes);
-  for (const auto& entry : by_reason) {
-    const std::string& reason = entry.first;
-    const Left& left = entry.second;
-    EstimatePlacement::Reason& each = result.reasons.emplace_back();
-    each.reason = reason;
-    each.nodes = left.nodes;
-    each.flops = number(left.flops);
-    each.bytes = number(left.bytes);
-    std::vector<std::pair<std::int64_t, std::string>> operators;
-    for (const auto& [name, nodes] : left.operators) operators.emplace_back(-nodes, name);
-    std::ranges::sort(operators);
-    for (auto& [nodes, name] : operators) each.operators.push_back(std::move(name));
-    for (const ProviderCure& cure : provider.cures) {
-      const bool is_of_one =
-          std::ranges::any_of(cure.operators, [&](const auto& of) { return left.operators.contains(of); });
-      if (cure.reason == reason && (cure.operators.empty() || is_of_one) && (!cure.of_free_dims || is_curable_by_sizes))
-        each.cures.push_back(cure.cure);
+    const PlacedNode& at = placed.nodes[static_cast<std::size_t>(row.node)];
+    result.nodes.push_back({.index = i, .on = std::string(to_string(at.on)), .part = at.part, .reason = at.reason});
+    if (at.on != PlacedOn::Cpu) continue;
+    const Node& node = model.main().node(row.node);
+    const std::string op = qualified(node.domain, node.op_type);
+    const ProviderCure* const cure = cure_of(provider, at.reason, op, is_open);
+    for (Sum* const sum : {&all, &by_reason[{at.reason, cure == nullptr ? "" : cure->cure}]}) {
+      ++sum->nodes;
+      sum->flops += core::flops(row.cost, request.count);
+      sum->bytes += row.cost.bytes();
+      if (has_time) sum->seconds += roofline->rows[i].seconds;
+      ++sum->operators[op];
     }
   }
-  std::ranges::stable_sort(result.reasons, std::ranges::greater(), [](const EstimatePlacement::Reason& each) {
-    return std::tuple(each.flops.value_or(0), each.bytes.value_or(0), each.nodes);
-  });
-  Dim to_host = 0, to_provider = 0;
-  bool is_known = true;
-  for (const PlacedCopy& copy : placed.copies) {
-    ++(copy.is_to_host ? result.to_host : result.to_provider);
-    const TensorType& type = analysis.types[static_cast<std::size_t>(copy.value)];
-    is_known = is_known && type.shape.has_value();
-    if (type.shape) (copy.is_to_host ? to_host : to_provider) += byte_size(element_count(*type.shape), type.element);
+  all.nodes = result.off.nodes;  // with those that have no row
+  all.write(number, has_time, result.off);
+  bool has_cures = false;
+  for (const auto& [key, sum] : by_reason) {
+    EstimatePlacement::Reason& reason = result.reasons.emplace_back();
+    sum.write(number, has_time, reason);
+    reason.reason = key.first;
+    reason.cure = key.second;
+    has_cures = has_cures || !reason.cure.empty();
+    std::vector<std::pair<std::int64_t, std::string>> operators;
+    for (const auto& [name, nodes] : sum.operators) operators.emplace_back(-nodes, name);
+    std::ranges::sort(operators);
+    for (auto& [nodes, name] : operators) reason.operators.push_back(std::move(name));
   }
-  result.to_host_bytes = is_known ? number(to_host) : Count();
-  result.to_provider_bytes = is_known ? number(to_provider) : Count();
+  std::ranges::stable_sort(result.reasons, std::ranges::greater(), [](const EstimatePlacement::Reason& each) {
+    return std::tuple(each.seconds.value_or(0), each.flops.value_or(0), each.bytes.value_or(0), each.nodes);
+  });
+  for (const PlacedCopy& copy : placed.copies) {
+    const TensorType& type = analysis.types[static_cast<std::size_t>(copy.value)];
+    result.copies.push_back({.tensor = model.main().value(copy.value).name,
+                             .bytes = type.shape ? number(bytes_of(type)) : Count(),
+                             .is_to_host = copy.is_to_host});
+  }
+  const Copied copies = copied(placed, analysis);
+  result.copied_bytes = copies.is_known ? number(copies.bytes) : Count();
+  std::optional<GraphPlacement> cured;
+  Copied cured_copies;
+  if (has_cures) {
+    cured = place(model, analysis, provider, {.form = options.form, .with_cures = true});
+    cured_copies = copied(*cured, analysis);
+    result.cured = {.nodes = std::ranges::count(cured->nodes, PlacedOn::Cpu, &PlacedNode::on),
+                    .parts = cured->parts,
+                    .copies = static_cast<std::int64_t>(cured->copies.size()),
+                    .copied_bytes = cured_copies.is_known ? number(cured_copies.bytes) : Count()};
+  }
+  if (!request.host_device || !has_time) return result;
+  EstimateRequest on_host = request;
+  on_host.device = request.host_device;
+  const Roofline host = bounds_of(model, on_host, analysis);
+  const Sides sides{roofline->rows, host.rows};
+  const LinkRate link = link_to_host(request);
+  EstimatePlacement::Times& times = result.times.emplace();
+  times.host_device = request.host_device->id;
+  times.link = link.name;
+  times.on_provider_seconds = roofline->totals.seconds;
+  times.on_cpu_seconds = host.totals.seconds;
+  times.copy_seconds = copy_seconds(copies, number, link);
+  times.placed_seconds = std::max(sides.seconds(analysis, placed), times.copy_seconds.value_or(0));
+  if (cured)
+    times.cured_seconds =
+        std::max(sides.seconds(analysis, *cured), copy_seconds(cured_copies, number, link).value_or(0));
   return result;
 }
 

@@ -105,8 +105,8 @@ TEST_CASE("nodes, parts and copies are those of the runtime, in both forms") {
     CAPTURE(each.what);
     const Model model = test::graph(each.graph);
     const Analysis analysis = analyze(model);
-    const GraphPlacement plain = place(model, analysis, cuda, PlacementForm::Plain);
-    const GraphPlacement placed = place(model, analysis, cuda, PlacementForm::Default);
+    const GraphPlacement plain = place(model, analysis, cuda, {.form = PlacementForm::Plain});
+    const GraphPlacement placed = place(model, analysis, cuda);
     CHECK(places(plain) == each.plain);
     CHECK(places(placed) == each.by_default);
     CHECK(placed.parts == each.parts);
@@ -127,18 +127,18 @@ TEST_CASE("an estimate has each provider's counts, reasons and cures") {
     const documents::EstimatePlacement& placed = estimate.placement.front();
     const std::string letters = each.by_default;
     CHECK(placed.on_provider == std::ranges::count(letters, 'p'));
-    CHECK(placed.on_cpu == std::ranges::count(letters, 'c'));
+    CHECK(placed.off.nodes == std::ranges::count(letters, 'c'));
     std::int64_t left = 0;
     for (const auto& reason : placed.reasons) left += reason.nodes;
-    CHECK(left == placed.on_cpu);
+    CHECK(left == placed.off.nodes);
     CHECK(placed.folded == std::ranges::count(letters, 'f'));
-    const double off = static_cast<double>(placed.on_cpu) / static_cast<double>(placed.on_cpu + placed.on_provider);
+    const double off = static_cast<double>(placed.off.nodes) / static_cast<double>(placed.off.nodes + placed.on_provider);
     CHECK(placed.off_provider() == doctest::Approx(off));
     const auto reason = std::ranges::find(placed.reasons, each.reason, &documents::EstimatePlacement::Reason::reason);
-    CHECK((reason == placed.reasons.end()) == (placed.on_cpu == 0));
+    CHECK((reason == placed.reasons.end()) == (placed.off.nodes == 0));
     if (reason == placed.reasons.end()) continue;
-    REQUIRE(reason->cures.empty() == (each.cure == nullptr));
-    if (each.cure != nullptr) CHECK(reason->cures.front().find(each.cure) != std::string::npos);
+    REQUIRE(reason->cure.empty() == (each.cure == nullptr));
+    if (each.cure != nullptr) CHECK(reason->cure.find(each.cure) != std::string::npos);
     const std::string table = present::table_report(estimate, {.rows = present::Rows::None});
     CHECK(table.find("ONNX Runtime, CUDA") != std::string::npos);
     CHECK(table.find(each.reason) != std::string::npos);
@@ -149,9 +149,9 @@ TEST_CASE("sizes cure nothing where the file's own nodes are judged, or all are 
   const Model model = test::graph(kCases[3].graph);
   const std::vector<Provider> cuda = {documents::find_provider("cuda")};
   const auto plain = estimate::make_estimate(model, {.providers = cuda, .placement_form = PlacementForm::Plain});
-  CHECK(plain.placement.front().reasons.front().cures.empty());
+  CHECK(plain.placement.front().reasons.front().cure.empty());
   const auto sized = estimate::make_estimate(model, {.sizes = {.dims = {{"b", 4}}}, .providers = cuda});
-  for (const auto& reason : sized.placement.front().reasons) CHECK(reason.cures.empty());
+  for (const auto& reason : sized.placement.front().reasons) CHECK(reason.cure.empty());
 }
 
 TEST_CASE("nodes whose types are not known are unknown, and count against the provider") {
@@ -159,7 +159,7 @@ TEST_CASE("nodes whose types are not known are unknown, and count against the pr
   const auto estimate = estimate::make_estimate(model, {.providers = {documents::find_provider("cuda")}});
   const documents::EstimatePlacement& placed = estimate.placement.front();
   CHECK(placed.on_provider == 1);
-  CHECK(placed.on_cpu == 1);
+  CHECK(placed.off.nodes == 1);
   CHECK(placed.unknown == 1);
   CHECK(placed.nodes[1].on == "unknown");
   CHECK(placed.off_provider() == doctest::Approx(2.0 / 3));

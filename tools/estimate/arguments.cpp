@@ -17,7 +17,7 @@ namespace {
 
 // An option whose value has the form `type`; an option of several values is repeated for each.
 template <typename T>
-CLI::Option* add(CLI::App& app, const char* name, T& value, const std::string& type, const char* what) {
+CLI::Option* add(CLI::App& app, const char* name, T& value, const std::string& type, const std::string& what) {
   CLI::Option* const option = app.add_option(name, value, what)->type_name(type);
   if constexpr (std::is_same_v<T, std::vector<std::string>>) option->allow_extra_args(false);
   return option;
@@ -166,15 +166,17 @@ void add_studies(CLI::App& app, Arguments& arguments) {
 }
 
 void add_placement(CLI::App& app, Arguments& arguments) {
-  add(app, "--provider", arguments.provider, "cuda|FILE[,...]",
+  add(app, "--provider", arguments.provider, "ID|FILE[,...]",
       "Which nodes an execution provider of ONNX Runtime leaves to the CPU, why, in how many parts, and what is "
-      "copied; "
-      "--by node lists them");
+      "copied: " +
+          base::joined(estimate::provider_ids()) + "; several are compared, --by node lists the nodes of the first");
   add_choice(
       app, "--placement-form", arguments.placement_form, {"default", "plain"},
       "default: the graph after the runtime's first level of optimisation, as it runs; plain: the nodes of the file");
   add(app, "--max-off-provider", arguments.max_off_provider, "2%",
       "Exit 3 if more of the nodes that run are not on the (first) provider");
+  add(app, "--host-device", arguments.host_device, "ID",
+      "The CPU, or a file of it: also bounds the time of the run as placed, on it and --device");
 }
 
 void add_budgets(CLI::App& app, Arguments& arguments) {

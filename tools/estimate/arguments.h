@@ -21,7 +21,7 @@ struct Arguments {
   std::string model, format, output, by, compare, device, precision, phase, profile_structure, timeline;
   std::string calibration, what_if, measured;
   std::string count = "flops", traffic;
-  std::string provider, placement_form = "default", max_off_provider;
+  std::string provider, placement_form = "default", max_off_provider, host_device;
   std::string max_flops, max_bytes, max_params, max_memory, max_seconds;
   std::string optimizer = "sgd", recompute = "none";
   std::vector<std::string> dims, assumed, inputs, sweeps, frozen, prices, then, custom_ops;

@@ -15,6 +15,7 @@ namespace pagoda::inline core {
 namespace {
 
 constexpr std::string_view kUnknownType = "the type of an operand is not known";
+constexpr std::string_view kShapeArithmetic = "shape arithmetic";
 constexpr Int kSmallWeight = 100;  // elements of a stored tensor that host code may read (IsSmallInitializer)
 
 bool is_sequence(const TensorType& type) { return type.container == Container::Sequence; }
@@ -31,11 +32,16 @@ bool is_narrow_float(ElementType type) { return is_float(type) && bits(type) <= 
 
 class Placer {
  public:
-  Placer(const Model& model, const LoadedGraph& loaded, const Provider& provider)
+  struct Cures {
+    bool are_applied = false, has_open_sizes = false;
+  };
+
+  Placer(const Model& model, const LoadedGraph& loaded, const Provider& provider, Cures cures)
       : model_(model),
         loaded_(loaded),
         nodes_(loaded.nodes()),
         provider_(provider),
+        cures_(cures),
         order_(loaded.order()),
         rank_(nodes_.size(), 0),
         free_(loaded.computed()),
@@ -132,6 +138,10 @@ class Placer {
     return cat("no kernel: ", to_string(type(wrong).element));
   }
 
+  bool is_cured(std::string_view reason, const LoadedNode& node) const {
+    return cures_.are_applied && cure_of(provider_, reason, qualified_name(node), cures_.has_open_sizes) != nullptr;
+  }
+
   // Steps 1 and 2 for one node.
   void ask(std::size_t n) {
     const LoadedNode& node = nodes_[n];
@@ -149,6 +159,7 @@ class Placer {
       if (!row.reason.empty()) break;
       if (holds(condition, node, loaded_)) row.reason = condition.reason;
     }
+    if (is_cured(row.reason, node)) row.reason.clear();
     row.on = row.reason.empty() ? PlacedOn::Provider : row.reason == kUnknownType ? PlacedOn::Unknown : PlacedOn::Cpu;
     if (row.reason.empty()) kernels_[n] = known;
   }
@@ -177,7 +188,9 @@ class Placer {
         continue;
       }
       if (!is_on(n, PlacedOn::Provider) || !is_host_work(n, is_host)) continue;
-      rows_[index(n)] = {.on = PlacedOn::Cpu, .part = -1, .reason = "shape arithmetic"};
+      rows_[index(n)] = {.on = PlacedOn::Cpu, .part = -1, .reason = std::string(kShapeArithmetic)};
+      if (is_cured(kShapeArithmetic, nodes_[index(n)]))
+        rows_[index(n)] = {.on = PlacedOn::Folded, .part = -1, .reason = {}};
       for (const ValueId output : nodes_[index(n)].outputs) hold(output);
     }
   }
@@ -246,7 +259,7 @@ class Placer {
     for (ValueId value = 0; value < static_cast<ValueId>(free_.size()); ++value) {
       if (is_stored(value)) continue;  // on both sides
       const std::int32_t writer = loaded_.writer(value);
-      if (writer >= 0 && is_on(writer, PlacedOn::Unknown)) continue;
+      if (writer >= 0 && (is_on(writer, PlacedOn::Unknown) || is_on(writer, PlacedOn::Folded))) continue;
       bool is_on_provider = false, is_wanted_on_host = is_read_by_body[index(value)], is_wanted_on_provider = false;
       if (writer >= 0) {
         const auto& outputs = nodes_[index(writer)].outputs;
@@ -291,6 +304,7 @@ class Placer {
   const LoadedGraph& loaded_;
   const std::vector<LoadedNode>& nodes_;
   const Provider& provider_;
+  Cures cures_;
   std::vector<std::int32_t> order_;
   std::vector<std::size_t> rank_;                 // by node, in that order
   std::vector<bool> free_;                        // by value: depends on no input of the model
@@ -306,10 +320,24 @@ std::string_view to_string(PlacedOn on) {
   return kNames[on];
 }
 
-GraphPlacement place(const Model& model, const Analysis& analysis, const Provider& provider, PlacementForm form) {
+bool has_open_sizes(const Analysis& analysis, PlacementForm form) {
+  return form == PlacementForm::Default && !analysis.free_dims.empty() && analysis.symbols.empty();
+}
+
+const ProviderCure* cure_of(const Provider& provider, std::string_view reason, std::string_view op,
+                            bool has_open_sizes) {
+  const auto found = std::ranges::find_if(provider.cures, [&](const ProviderCure& cure) {
+    return cure.reason == reason && (has_open_sizes || !cure.of_free_dims) &&
+           (cure.operators.empty() || std::ranges::find(cure.operators, op) != cure.operators.end());
+  });
+  return found == provider.cures.end() ? nullptr : &*found;
+}
+
+GraphPlacement place(const Model& model, const Analysis& analysis, const Provider& provider,
+                     const PlaceOptions& options) {
   LoadedGraph loaded(model, analysis);
-  if (form == PlacementForm::Default) loaded.optimise();
-  return Placer(model, loaded, provider).run();
+  if (options.form == PlacementForm::Default) loaded.optimise();
+  return Placer(model, loaded, provider, {options.with_cures, has_open_sizes(analysis, options.form)}).run();
 }
 
 }  // namespace pagoda::inline core

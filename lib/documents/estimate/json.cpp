@@ -444,24 +444,45 @@ void placement(A& a, typename A::template Ref<EstimatePlacement> x) {
   a("judged", x.is_judged);
   a("form", x.form);
   a("on_provider", x.on_provider);
-  a("on_cpu", x.on_cpu);
   a("folded", x.folded);
   a("fused", x.fused);
   a("unknown", x.unknown);
   a("parts", x.parts);
-  a("to_host", x.to_host);
-  a("to_host_bytes", x.to_host_bytes);
-  a("to_provider", x.to_provider);
-  a("to_provider_bytes", x.to_provider_bytes);
-  a("flops_on_cpu", x.flops_on_cpu);
-  a("bytes_on_cpu", x.bytes_on_cpu);
-  a.list("reasons", x.reasons, [](A& inner, auto& reason) {
+  const auto left = [](A& inner, auto& some) {
+    inner("nodes", some.nodes);
+    inner("flops", some.flops);
+    inner("bytes", some.bytes);
+    inner("seconds", some.seconds);
+  };
+  a.object("off", Layout::Line, [&](A& inner) { left(inner, x.off); });
+  a.list("copies", x.copies, [](A& inner, auto& copy) {
+    inner("tensor", copy.tensor);
+    inner("bytes", copy.bytes);
+    std::string direction = copy.is_to_host ? "to_host" : "from_host";
+    inner("direction", direction);
+    if constexpr (A::kReads) copy.is_to_host = direction == "to_host";
+  });
+  a("copied_bytes", x.copied_bytes);
+  a.list("reasons", x.reasons, [&](A& inner, auto& reason) {
     inner("reason", reason.reason);
-    inner("nodes", reason.nodes);
-    inner("flops", reason.flops);
-    inner("bytes", reason.bytes);
+    left(inner, reason);
     inner("operators", reason.operators);
-    inner("cures", reason.cures);
+    inner.maybe("cure", reason.cure);
+  });
+  part(a, "cured", Layout::Line, x.cured, [](A& inner, auto& cured) {
+    inner("nodes", cured.nodes);
+    inner("parts", cured.parts);
+    inner("copies", cured.copies);
+    inner("copied_bytes", cured.copied_bytes);
+  });
+  part(a, "times", Layout::Line, x.times, [](A& inner, auto& times) {
+    inner("host_device", times.host_device);
+    inner.maybe("link", times.link);
+    inner("on_provider_seconds", times.on_provider_seconds);
+    inner("on_cpu_seconds", times.on_cpu_seconds);
+    inner("placed_seconds", times.placed_seconds);
+    inner("copy_seconds", times.copy_seconds);
+    inner("cured_seconds", times.cured_seconds);
   });
   a.list("nodes", x.nodes, [](A& inner, auto& node) {
     inner("index", node.index);

@@ -14,8 +14,42 @@ std::string part_of(const Count& some, const Count& all, const char* what) {
   return cat(percent_of(static_cast<double>(*some), static_cast<double>(*all)), " of the ", what);
 }
 
-std::string copies(std::int64_t tensors, const Count& bytes, const char* where) {
-  return cat(base::counted(tensors, "tensor"), " ", where, tensors > 0 ? cat(" (", cell(bytes, "B"), ")") : "");
+// "54 tensors from the CPU (110 kB)"; empty: none in this direction.
+std::string copies_text(const EstimatePlacement& placed, bool is_to_host) {
+  std::int64_t tensors = 0;
+  Count bytes{Int{0}};
+  for (const EstimatePlacement::Copy& copy : placed.copies)
+    if (copy.is_to_host == is_to_host) {
+      ++tensors;
+      bytes = bytes + copy.bytes;
+    }
+  if (tensors == 0) return "";
+  return cat(base::counted(tensors, "tensor"), is_to_host ? " to" : " from", " the CPU",
+             bytes ? cat(" (", cell(bytes, "B"), ")") : "");
+}
+
+std::int64_t nodes_that_run(const EstimatePlacement& placed) {
+  return placed.on_provider + placed.off.nodes + placed.unknown;
+}
+
+// "3 % of the FLOPs · 5 % of the bytes · 4 % of the bound".
+std::string shares_text(const documents::EstimateDocument& estimate, const EstimatePlacement& placed) {
+  const documents::EstimateCounts& totals = estimate.totals.counts;
+  std::string bound;
+  if (placed.off.seconds && estimate.roofline->totals.seconds > 0)
+    bound = cat(percent_of(*placed.off.seconds, estimate.roofline->totals.seconds), " of the bound");
+  return dotted(
+      {part_of(placed.off.flops, totals.flops, "FLOPs"), part_of(placed.off.bytes, totals.bytes, "bytes"), bound});
+}
+
+std::string times_text(const EstimatePlacement::Times& times) {
+  const auto seconds = [](double value, const char* what) { return cat(base::si_seconds(value), " ", what); };
+  return cat(
+      "at least ",
+      dotted({seconds(times.on_cpu_seconds, cat("all on ", base::printable(times.host_device)).c_str()),
+              seconds(times.on_provider_seconds, "all on the device"), seconds(times.placed_seconds, "as placed"),
+              times.cured_seconds ? seconds(*times.cured_seconds, "cured") : ""}),
+      times.copy_seconds ? "" : "; copies are not counted");
 }
 
 // The first operators, and how many more there are.
@@ -30,38 +64,94 @@ std::string operators_text(const std::vector<std::string>& operators) {
 }  // namespace
 
 std::vector<std::string> placement_lines(const documents::EstimateDocument& estimate, const EstimatePlacement& placed) {
-  const std::int64_t run = placed.on_provider + placed.on_cpu + placed.unknown;
-  const documents::EstimateCounts& totals = estimate.totals.counts;
-  const std::string left = dotted(
-      {part_of(placed.flops_on_cpu, totals.flops, "FLOPs"), part_of(placed.bytes_on_cpu, totals.bytes, "bytes")});
+  const std::int64_t run = nodes_that_run(placed);
+  const std::string left = shares_text(estimate, placed),
+                    copied = dotted({copies_text(placed, true), copies_text(placed, false)});
   std::vector<std::string> lines = {
       cat(base::printable(placed.name), " ", base::printable(placed.version),
           placed.form == "plain" ? ", the nodes of the file" : ", the graph as the runtime runs it",
           placed.is_judged ? "" : " · documented, not judged"),
       dotted({cat(base::grouped(placed.on_provider), " of ", base::grouped(run), " nodes on it, in ",
                   base::counted(placed.parts, "part")),
-              cat(base::grouped(placed.on_cpu), " on the CPU", left.empty() ? "" : cat(", ", left)),
+              cat(base::grouped(placed.off.nodes), " on the CPU", left.empty() ? "" : cat(", ", left)),
               placed.unknown > 0 ? cat(base::grouped(placed.unknown), " unknown") : "",
               placed.folded > 0 ? cat(base::grouped(placed.folded), " folded before it is asked") : "",
               placed.fused > 0 ? cat(base::grouped(placed.fused), " fused") : ""}),
-      cat("copied a run", placed.unknown > 0 ? ", at least: " : ": ",
-          copies(placed.to_host, placed.to_host_bytes, "to the CPU"), " · ",
-          copies(placed.to_provider, placed.to_provider_bytes, "from the CPU"))};
+      cat("copied a run", placed.unknown > 0 ? ", at least: " : ": ", copied.empty() ? "nothing" : copied)};
+  if (const auto& cured = placed.cured)
+    lines.push_back(
+        cat("with the cures below: ", base::grouped(cured->nodes), " on the CPU, ", base::counted(cured->parts, "part"),
+            ", ", cured->copies == 0 ? "nothing copied" : cat(base::counted(cured->copies, "tensor"), " copied")));
+  if (placed.times) lines.push_back(times_text(*placed.times));
   return lines;
 }
 
-base::Grid reasons_grid(const EstimatePlacement& placed) {
-  base::Grid grid{.columns = {{.header = "on the CPU because"},
-                              {.header = "nodes", .is_number = true},
+base::Grid placements_grid(const documents::EstimateDocument& estimate) {
+  const bool has_time = estimate.placement.front().off.seconds.has_value();
+  const bool has_times = estimate.placement.front().times.has_value();
+  base::Grid grid{.columns = {{.header = "provider"},
+                              {.header = "nodes on it", .is_number = true},
+                              {.header = "parts", .is_number = true},
+                              {.header = "on the CPU", .is_number = true},
+                              {.header = "unknown", .is_number = true},
                               {.header = "FLOPs", .is_number = true},
-                              {.header = "bytes", .is_number = true},
-                              {.header = "operators"},
-                              {.header = "cure"}},
+                              {.header = "bytes", .is_number = true}},
                   .rows = {}};
-  for (const EstimatePlacement::Reason& each : placed.reasons)
-    grid.rows.push_back({base::printable(each.reason), base::grouped(each.nodes), cell(each.flops),
-                         cell(each.bytes, "B"), operators_text(each.operators),
-                         base::joined(each.cures, "; ", base::printable)});
+  const auto add = [&](const char* header) { grid.columns.push_back({.header = header, .is_number = true}); };
+  if (has_time) add("bound");
+  add("copies");
+  add("copied");
+  if (has_times) add("as placed");
+  add("cured: on the CPU");
+  for (const EstimatePlacement& placed : estimate.placement) {
+    const documents::EstimateCounts& totals = estimate.totals.counts;
+    const auto share = [](const auto& some, const auto& all) {
+      return some && all && *all > 0 ? percent_of(static_cast<double>(*some), static_cast<double>(*all))
+                                     : std::string("?");
+    };
+    std::vector<std::string>& row = grid.rows.emplace_back();
+    row = {cat(base::printable(placed.provider), " ", base::printable(placed.version),
+               placed.is_judged ? "" : " (documented, not judged)"),
+           cat(base::grouped(placed.on_provider), " of ", base::grouped(nodes_that_run(placed))),
+           base::grouped(placed.parts),
+           base::grouped(placed.off.nodes),
+           base::grouped(placed.unknown),
+           share(placed.off.flops, totals.flops),
+           share(placed.off.bytes, totals.bytes)};
+    if (has_time) row.push_back(share(placed.off.seconds, std::optional(estimate.roofline->totals.seconds)));
+    row.push_back(base::grouped(static_cast<std::int64_t>(placed.copies.size())));
+    row.push_back(cell(placed.copied_bytes, "B"));
+    if (has_times) row.push_back(base::si_seconds(placed.times->placed_seconds));
+    row.push_back(placed.cured ? base::grouped(placed.cured->nodes) : "");
+  }
+  return grid;
+}
+
+bool has_reasons(const documents::EstimateDocument& estimate) {
+  return std::ranges::any_of(estimate.placement,
+                             [](const EstimatePlacement& placed) { return !placed.reasons.empty(); });
+}
+
+base::Grid reasons_grid(const documents::EstimateDocument& estimate) {
+  const bool has_time = estimate.placement.front().off.seconds.has_value(), are_several = estimate.placement.size() > 1;
+  base::Grid grid{.columns = {}, .rows = {}};
+  if (are_several) grid.columns.push_back({.header = "provider"});
+  grid.columns.push_back({.header = "on the CPU because"});
+  for (const char* header : {"nodes", "FLOPs", "bytes"}) grid.columns.push_back({.header = header, .is_number = true});
+  if (has_time) grid.columns.push_back({.header = "bound", .is_number = true});
+  grid.columns.push_back({.header = "operators"});
+  grid.columns.push_back({.header = "cure"});
+  for (const EstimatePlacement& placed : estimate.placement)
+    for (const EstimatePlacement::Reason& each : placed.reasons) {
+      std::vector<std::string>& row = grid.rows.emplace_back();
+      if (are_several) row.push_back(base::printable(placed.provider));
+      for (std::string& text : std::vector<std::string>{base::printable(each.reason), base::grouped(each.nodes),
+                                                        cell(each.flops), cell(each.bytes, "B")})
+        row.push_back(std::move(text));
+      if (has_time) row.push_back(each.seconds ? base::si_seconds(*each.seconds) : "?");
+      row.push_back(operators_text(each.operators));
+      row.push_back(base::printable(each.cure));
+    }
   return grid;
 }
 

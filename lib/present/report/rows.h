@@ -73,7 +73,11 @@ std::string intensity_text(double flops_per_byte);
 // What a provider takes and copies, in three lines; and why nodes are left.
 std::vector<std::string> placement_lines(const documents::EstimateDocument& estimate,
                                          const documents::EstimatePlacement& placed);
-base::Grid reasons_grid(const documents::EstimatePlacement& placed);
+// One row a provider, for several of them.
+base::Grid placements_grid(const documents::EstimateDocument& estimate);
+bool has_reasons(const documents::EstimateDocument& estimate);
+// Why nodes are on the CPU, provider by provider.
+base::Grid reasons_grid(const documents::EstimateDocument& estimate);
 // The share of a device's memory, with as many digits as tell it from all of it: "100.3 %" does not fit.
 std::string memory_share(double used, double whole);
 // "1.23 GB"; "≥ 1.23 GB" if it is only a lower bound; "?" if unknown.

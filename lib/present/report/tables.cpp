@@ -129,12 +129,14 @@ std::string table_report(const documents::EstimateDocument& estimate, const Repo
   if (estimate.training)
     text += "\n" + base::aligned(rows_grid(documents::RowKind::Part, estimate), 0) + "\n" +
             base::aligned(report::training_memory_grid(*estimate.training), 0);
-  for (const documents::EstimatePlacement& placed : estimate.placement) {
+  if (estimate.placement.size() == 1) {
     std::string begin = "\nplacement  ";
-    for (const std::string& line : report::placement_lines(estimate, placed))
+    for (const std::string& line : report::placement_lines(estimate, estimate.placement.front()))
       text += std::exchange(begin, "           ") + line + "\n";
-    if (!placed.reasons.empty()) text += "\n" + base::aligned(report::reasons_grid(placed), options.width);
+  } else if (!estimate.placement.empty()) {
+    text += "\n" + base::aligned(report::placements_grid(estimate), options.width);
   }
+  if (report::has_reasons(estimate)) text += "\n" + base::aligned(report::reasons_grid(estimate), options.width);
   text += report::kSiUnits;
   if (options.formulas) text += formula_block(data);
   return text;
@@ -161,11 +163,14 @@ std::string markdown_report(const documents::EstimateDocument& estimate, const R
   if (estimate.training)
     text += "\n" + markdown_table(rows_grid(documents::RowKind::Part, estimate)) + "\n" +
             markdown_table(report::training_memory_grid(*estimate.training));
-  for (const documents::EstimatePlacement& placed : estimate.placement) {
+  if (estimate.placement.size() == 1) {
     text += "\n";
-    for (const std::string& line : report::placement_lines(estimate, placed)) text += "* " + code(line) + "\n";
-    if (!placed.reasons.empty()) text += "\n" + markdown_table(report::reasons_grid(placed));
+    for (const std::string& line : report::placement_lines(estimate, estimate.placement.front()))
+      text += "* " + code(line) + "\n";
+  } else if (!estimate.placement.empty()) {
+    text += "\n" + markdown_table(report::placements_grid(estimate));
   }
+  if (report::has_reasons(estimate)) text += "\n" + markdown_table(report::reasons_grid(estimate));
   text += "\nSI units: 1 kB is 1000 B, 1 M is 10^6.\n";
   if (!options.formulas) return text;
   text += "\n| total | formula |\n| --- | --- |\n";

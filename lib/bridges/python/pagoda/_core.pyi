@@ -57,6 +57,7 @@ def analyze(
     what_if: list[str],
     provider: str,
     placement_form: str,
+    host_device: str,
     advice: bool,
     formulas: bool,
 ) -> Estimate: ...

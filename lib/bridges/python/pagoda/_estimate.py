@@ -295,6 +295,7 @@ def analyze(
     what_if: Sequence[str] = (),
     provider: str = "",
     placement_form: str = "default",
+    host_device: str | os.PathLike[str] = "",
     advice: bool = True,
     formulas: bool = False,
 ) -> Estimate:
@@ -325,8 +326,9 @@ def analyze(
                 "pointwise", "sqrt") and parameters `frozen` by prefix
     sweep       sizes to go through: {"batch": [1, 2, 4]} or {"batch": "1,2,4..1024"}
     what_if     precisions to put side by side
-    provider    "cuda": which nodes an execution provider of ONNX Runtime leaves to the CPU, and why (`placement`), in the
-                graph as the runtime runs it or, with placement_form="plain", in that of the file
+    provider    "cuda", "cuda,webgpu": which nodes execution providers of ONNX Runtime leave to the CPU, and why
+                (`placement`), in the graph as the runtime runs it or, with placement_form="plain", in that of the file;
+                `host_device` is the CPU, for the time of the run as placed
     advice      with a device: what would be faster (costs an analysis for each change)
     formulas    of each row, too, and where no dim is free
 
@@ -347,7 +349,8 @@ def analyze(
             predict=predict, engine=engine, calibration=calibration, tensor_parallel=tensor_parallel, pipeline_parallel=pipeline_parallel,
             expert_parallel=expert_parallel, memory=memory, in_place=in_place, training=training,
             optimizer=optimizer, recompute=recompute, frozen=list(frozen), sweep=axes,
-            what_if=list(what_if), provider=provider, placement_form=placement_form, advice=advice, formulas=formulas,
+            what_if=list(what_if), provider=provider, placement_form=placement_form,
+            host_device=os.fspath(host_device), advice=advice, formulas=formulas,
         )
     )
 

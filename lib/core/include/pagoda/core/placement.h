@@ -2,7 +2,7 @@
 //
 //   Model model = load_model("resnet50_qdq_int8.onnx");
 //   Provider cuda;  // of data/providers/cuda.json: estimate::set_providers() of engines.h reads it
-//   GraphPlacement placed = place(model, analyze(model), cuda, PlacementForm::Plain);
+//   GraphPlacement placed = place(model, analyze(model), cuda, {.form = PlacementForm::Plain});
 //   placed.nodes[4].on;      // PlacedOn::Cpu
 //   placed.nodes[4].reason;  // "no kernel: float64"
 //
@@ -127,6 +127,11 @@ enum class PlacementForm : std::uint8_t {
   Default,  // after the runtime's first level of optimisation
 };
 
+struct PlaceOptions {
+  PlacementForm form = PlacementForm::Default;
+  bool with_cures = false;  // as if every cure of the provider had been applied
+};
+
 struct PlacedNode {
   PlacedOn on = PlacedOn::Unknown;
   std::int32_t part = -1;  // of connected nodes on the provider that no path through the CPU separates; -1: none
@@ -146,7 +151,14 @@ struct GraphPlacement {
 
 // A node whose types decide, and are not known, is Unknown, as is a call of a function of the file. Copies from and to
 // such nodes are not listed. Throws nothing.
-GraphPlacement place(const Model& model, const Analysis& analysis, const Provider& provider, PlacementForm form);
+GraphPlacement place(const Model& model, const Analysis& analysis, const Provider& provider,
+                     const PlaceOptions& options = {});
+
+// The cure of a node of this operator that the provider leaves for this reason; null: none is known. `has_open_sizes`:
+// some dims have no size yet, and the runtime folds what follows from known ones.
+const ProviderCure* cure_of(const Provider& provider, std::string_view reason, std::string_view op,
+                            bool has_open_sizes);
+bool has_open_sizes(const Analysis& analysis, PlacementForm form);
 
 }  // namespace pagoda::inline core
 #pragma GCC visibility pop

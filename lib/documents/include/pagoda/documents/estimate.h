@@ -498,30 +498,57 @@ struct EstimatePlacement {
     std::int64_t part = -1;  // its part, from 0; -1: not on the provider
     std::string reason;      // why it is not
   };
-  // Nodes on the CPU for one reason.
-  struct Reason {
-    std::string reason;
+  // Nodes that stay on the CPU, and what they take of the estimate.
+  struct Left {
     std::int64_t nodes = 0;
-    Count flops, bytes;                  // of these nodes, unfused
+    Count flops, bytes;             // unfused
+    std::optional<double> seconds;  // of the bound on the estimate's device; empty without one
+  };
+  struct Reason : Left {
+    std::string reason;
+    std::string cure;                    // what lets the provider take them; empty: nothing known
     std::vector<std::string> operators;  // most nodes first
-    std::vector<std::string> cures;      // what lets the provider take some of them; empty: nothing known
+  };
+  // A tensor that a run copies between memories. Inputs and outputs of the model are not listed unless both sides read
+  // them.
+  struct Copy {
+    base::Name tensor;
+    Count bytes;
+    bool is_to_host = false;
+  };
+  // Lower bounds on a run, if the CPU has a device of its own: nodes one after another, each on its side. Copies
+  // overlap with work.
+  struct Times {
+    std::string host_device;
+    std::string link;                                    // of the device; empty: none is known
+    double on_provider_seconds = 0, on_cpu_seconds = 0;  // all nodes on one side
+    double placed_seconds = 0;
+    std::optional<double> copy_seconds;   // of all copies, in placed_seconds; empty: some size or the link is not known
+    std::optional<double> cured_seconds;  // empty: nothing is cured
+  };
+  // The same once the cures of all reasons are applied.
+  struct Cured {
+    std::int64_t nodes = 0;  // still on the CPU
+    std::int64_t parts = 0, copies = 0;
+    Count copied_bytes;
   };
   std::string provider, name, version;  // "cuda", "ONNX Runtime, CUDA", "1.31.1"
   bool is_judged = false;               // its rules were compared with answers of the runtime
   std::string form;                     // "plain": the nodes of the file; "default": as the runtime runs it
-  std::int64_t on_provider = 0, on_cpu = 0, folded = 0, fused = 0, unknown = 0;
+  std::int64_t on_provider = 0, folded = 0, fused = 0, unknown = 0;  // nodes
   std::int64_t parts = 0;  // of nodes on the provider that no path through the CPU separates
-  // Tensors that a run copies in each direction, without inputs and outputs of the model, and their bytes.
-  std::int64_t to_host = 0, to_provider = 0;
-  Count to_host_bytes, to_provider_bytes;
-  Count flops_on_cpu, bytes_on_cpu;  // of all nodes that stay on the CPU
-  std::vector<Reason> reasons;       // the most FLOPs first, then bytes, then nodes
-  std::vector<Node> nodes;           // by index; nodes of bodies go with theirs, and have none
+  Left off;                // nodes on the CPU
+  std::vector<Copy> copies;
+  Count copied_bytes;
+  std::vector<Reason> reasons;  // the most seconds first, then FLOPs, bytes and nodes
+  std::optional<Cured> cured;   // empty: no reason has a cure
+  std::optional<Times> times;
+  std::vector<Node> nodes;  // by index; nodes of bodies go with theirs, and have none
 
   // The part of the nodes that run which is not on the provider, 0 … 1.
   double off_provider() const {
-    const std::int64_t run = on_provider + on_cpu + unknown;
-    return run > 0 ? static_cast<double>(on_cpu + unknown) / static_cast<double>(run) : 0;
+    const std::int64_t run = on_provider + off.nodes + unknown;
+    return run > 0 ? static_cast<double>(off.nodes + unknown) / static_cast<double>(run) : 0;
   }
 };
 

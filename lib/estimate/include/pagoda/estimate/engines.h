@@ -24,6 +24,8 @@ void set_prediction(std::string_view engine, const std::string& calibration, Est
 // Of the same. Throws Error for an unknown engine or an unusable file.
 bool brings_device(std::string_view engine, const std::string& calibration);
 
+std::vector<std::string> provider_ids();
+
 // Sets the providers that are asked for the placement of nodes: ids or files, separated by commas. `form`: "default" or
 // "plain". Throws Error for anything else.
 void set_providers(std::string_view names, std::string_view form, EstimateRequest& request);
