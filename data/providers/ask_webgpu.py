@@ -218,12 +218,14 @@ def kernels_of(operator, runtime):
         return None, error
     if not taken:
         return [], None
-    rest = set()
-    for place, types in enumerate(listed):
-        for other in {t[:place] + t[place + 1:] for t in taken}:
-            rest.update(other[:place] + (t,) + other[place:] for t in types if t not in common[place])
-    if rest:
-        taken += operator.taken(runtime, sorted(rest))[0]
+    asked = set(some)
+    while True:  # the other types, one in place of another
+        rest = {t[:place] + (other,) + t[place + 1:] for t in taken for place, types in enumerate(listed)
+                for other in types if other not in common[place]} - asked
+        if not rest:
+            break
+        asked |= rest
+        taken += operator.taken(runtime, sorted(rest)[:4096])[0]
     return products(taken, len(operator.constraints)), None
 
 

@@ -300,7 +300,8 @@ Cell step_seconds(const Row& row) {
 bool is_timed(const EstimateDocument& estimate) { return estimate.roofline.has_value(); }
 bool has_placement(const EstimateDocument& estimate) { return !estimate.placement.empty(); }
 Cell place_text(const Row& row, std::string EstimatePlacement::Node::* text) {
-  const EstimatePlacement::Node* const place = row.estimate->place_of(*row.node);
+  const bool is_node = row.estimate != nullptr && row.node != nullptr;
+  const EstimatePlacement::Node* const place = is_node ? row.estimate->place_of(*row.node) : nullptr;
   return place == nullptr || (place->*text).empty() ? Cell() : Cell(place->*text);
 }
 bool has_kernels(const EstimateDocument& estimate) { return estimate.traffic.has_value(); }
@@ -420,7 +421,7 @@ constexpr Entry of_dots(const char* name, CellKind kind, const char* header, con
   return column(name, kind, Access{}, meaning).shown(Dot, {header});
 }
 
-constexpr const char *kFirst = "", *kNeedsDevice = "needs `device`",
+constexpr const char *kFirst = "", *kNeedsDevice = "needs `device`", *kNeedsProvider = "needs `provider`",
                      *kNeedsPrediction = "needs `predict`, of an engine that is predicted node by node",
                      *kNeedsRun = "needs `measured`, a profile whose kernels join the nodes";
 constexpr RowKinds kCounted = Node | Kernel | Type, kSummed = kCounted | Total, kAnyPoint = Point | PublishedPoint,
@@ -494,9 +495,9 @@ constexpr ResultColumn kColumns[] = {
     // Facts of a node or kernel.
     column("precision", Text, stored<&EstimateNode::precision>, "Type in which the work is done.").json(Node).listed(Node),
     column("mark", Text, stored<&EstimateNode::mark>, "compute, or why nothing is counted: view, host, folded, unmodelled.").json(Node).listed(Node),
-    column("on", Text, [](const Row& row) -> Cell { return place_text(row, &EstimatePlacement::Node::on); }, "Where the first requested provider of ONNX Runtime puts the node: provider, cpu, or gone before it is asked (folded, fused).").listed(Node).shown(Node, {"on"}).only_if(has_placement),
-    column("part", Number, [](const Row& row) -> Cell { const auto* place = row.estimate->place_of(*row.node); return place == nullptr || place->part < 0 ? Cell() : Cell(Int{place->part}); }, "The part of the provider's nodes that it is in; no path through the CPU separates one.").listed(Node).shown(Node, {"part", 3}).only_if(has_placement),
-    column("reason", Text, [](const Row& row) -> Cell { return place_text(row, &EstimatePlacement::Node::reason); }, "Why it is not on the provider.").listed(Node).shown(Node, {"reason"}).only_if(has_placement),
+    column("on", Text, [](const Row& row) -> Cell { return place_text(row, &EstimatePlacement::Node::on); }, "Where the first requested provider of ONNX Runtime puts the node: provider, cpu, or gone before it is asked (folded, fused).").listed(Node).shown(Node, {"on", 0, 0, ""}).labelled("Runs on").only_if(has_placement, kNeedsProvider),
+    column("part", Number, [](const Row& row) -> Cell { const auto* place = row.estimate->place_of(*row.node); return place == nullptr || place->part < 0 ? Cell() : Cell(Int{place->part}); }, "The part of the provider's nodes that it is in; no path through the CPU separates one.").listed(Node).shown(Node, {"part", 3, 0, ""}).only_if(has_placement),
+    column("reason", Text, [](const Row& row) -> Cell { return place_text(row, &EstimatePlacement::Node::reason); }, "Why it is not on the provider.").listed(Node).shown(Node, {"reason", 0, 0, ""}).only_if(has_placement),
     column("problem", Text, stored<&EstimateNode::problem>, "Why counts are not known.").json(Node).left_out_if_empty().listed(Node),
     column("saved_bytes", Bytes, stored<&EstimateGroup::saved_bytes>, "Bytes that its nodes pass on inside the kernel.")
         .json(Kernel).listed(Kernel).shown(Kernel, {"saved", 8, 0, "?", true}).follows(View::Terminal, "predicted_percent"),

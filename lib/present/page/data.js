@@ -42,6 +42,11 @@ function common_name(names, otherwise = names[0]) {
 // What the search looks through: the path of an item, as the Structure tab forms it, without leading slashes.
 const searched = (name, scope) => (name.includes("/") || !scope ? name + " " + scope : scope + "/" + name);
 
+// Where a provider puts nodes; of several, the first of these that occurs stands for all.
+const kPlaces = ["cpu", "split", "unknown", "provider", "fused", "folded"], kPlaceColors = ["#D55E00", "#E69F00", "#CC79A7", "#0072B2", "#56B4E9", "#999999"];
+const kPlaceNames = { cpu: "on the CPU", split: "partly on the CPU", unknown: "not known", provider: "on the provider", fused: "fused", folded: "folded" };
+const placed_first = (places) => kPlaces.find((place) => places.includes(place)) ?? "";
+
 // One series as rows: a row is a dot (identical work, maybe several times), or all items without a dot of one type and
 // reason.
 function make_series(series, index) {
@@ -78,6 +83,8 @@ function make_series(series, index) {
     row.at_least = !!items.at_least && list.some((i) => items.at_least[i]);
     row.absence = items.absence[row.first];
     row.limit = items.limit[row.first];
+    row.on = items.on ? placed_first(list.map((i) => strings[items.on[i]])) : "";
+    row.why = items.on ? strings[items.why[list.find((i) => strings[items.on[i]] === row.on)]] : "";
     row.seconds = list.reduce((sum, i) => sum + (seconds(i) ?? 0), 0);
     row.has_time = list.some((i) => seconds(i) !== null);
     row.share = series.seconds > 0 ? row.seconds / series.seconds : 0;

@@ -22,6 +22,7 @@ function facts_of(row) {
   if (row.roof_share !== null) add("of its roof", percent(row.roof_share) + (row.roof_share > 1.05 ? ": check units, precision, counts, cache hits" : ""));
   const roof = chart.roofs.compute[row.roof ?? -1];
   if (roof) add("roof", `${roof.name} ${si(roof.value, roof.unit)}`);
+  if (row.on) add("runs", kPlaceNames[row.on] + (row.why ? `: ${row.why}` : ""));
   add("limit", kLimit[row.limit] === "neither" ? "neither roof is near (below 80%)" : kLimit[row.limit]);
   const gain = row.roof_share !== null && row.roof_share > 0 && row.roof_share < 1 ? 1 / row.roof_share : null;
   if (gain) add("room", `up to ${plain(gain)}× at the roof`);

@@ -37,7 +37,7 @@ function show_status() {
 }
 
 function show_controls() {
-  const values = { search: state.q, series: state.s, limit: state.limit, level: state.level, precision: state.roof, share: state.share, color: state.color, y: axes };
+  const values = { search: state.q, series: state.s, limit: state.limit, place: state.place, level: state.level, precision: state.roof, share: state.share, color: state.color, y: axes };
   for (const id in values) by_id(id).value = values[id];
   by_id("share-text").textContent = state.share + "%";
   for (const option of by_id("level").options) option.disabled = !has_level(option.value);
@@ -50,7 +50,7 @@ function show_controls() {
   by_id("title-y").textContent = axes === "rate" ? "Performance [FLOP/s]" : (series().time === "measured" ? "Time" : "Lower bound of the time") + (is_bytes ? " of one kernel [s]" : " [s]");
   by_id("title-x").textContent = is_bytes ? `${level} bytes of one kernel [B]` : `Arithmetic intensity [FLOP / ${level} byte]`;
   const keys = { limit: kLimit.map((n, i) => [n, kLimitColors[i]]), precision: precisions().slice(0, 7).map((n, i) => [n || "not known", kPalette[i]]),
-    share: [["≤ 20%", 0.2], ["40%", 0.4], ["60%", 0.6], ["80%", 0.8], ["> 80% of its roof", 1]].map(([n, v]) => [n, kShareSteps.find(([e]) => v <= e)[1]]), type: [] };
+    share: [["≤ 20%", 0.2], ["40%", 0.4], ["60%", 0.6], ["80%", 0.8], ["> 80% of its roof", 1]].map(([n, v]) => [n, kShareSteps.find(([e]) => v <= e)[1]]), type: [], place: kPlaces.filter((place) => series().rows.some((row) => row.on === place)).map((place) => [kPlaceNames[place], kPlaceColors[kPlaces.indexOf(place)]]) };
   // Paths of several models: a crowded plot has no room for all their names.
   const models = axes === "rate" ? new Map([...svg.querySelectorAll("#plot > g.path[data-s]")].map((path) => [all_series[path.dataset.s].label, path.getAttribute("fill")])) : [];
   by_id("color-key").replaceChildren(...[...models, ...keys[state.color]].map(([name, color]) => {
@@ -136,7 +136,11 @@ function fill_choices() {
   by_id("series").parentElement.hidden = all_series.length < 2;
   // Only roofs: hide the filters and the table of operators.
   if (!all_series.length)
-    for (const id of ["search", "color", "limit", "level", "share", "save-csv", "operators", "rows", "y", "legend"]) (by_id(id).closest("label") ?? by_id(id)).hidden = true;
+    for (const id of ["search", "color", "limit", "place", "level", "share", "save-csv", "operators", "rows", "y", "legend"]) (by_id(id).closest("label") ?? by_id(id)).hidden = true;
+  // A provider of ONNX Runtime was asked.
+  const is_placed = all_series.some((s) => s.items.on);
+  options("place", is_placed ? kPlaces.map((place) => [place, kPlaceNames[place]]) : []);
+  by_id("place").parentElement.hidden = by_id("color").querySelector("[value=place]").hidden = !is_placed;
   fill_roofs();
 }
 // The choices of roofs for the current device.
@@ -152,7 +156,7 @@ const listen = (id, event, change) => by_id(id).addEventListener(event, (e) => {
 function connect() {
   listen("search", "input", (t) => (state.q = t.value));
   listen("series", "change", (t) => Object.assign(state, { s: +t.value, row: null, hidden: new Set(), level: "dram", roof: main_roof(all_series[+t.value]) }));
-  for (const key of ["limit", "level", "color"]) listen(key, "change", (t) => (state[key] = t.value));
+  for (const key of ["limit", "place", "level", "color"]) listen(key, "change", (t) => (state[key] = t.value));
   listen("precision", "change", (t) => (state.roof = +t.value));
   listen("share", "input", (t) => (state.share = +t.value));
   listen("y", "change", (t) => Object.assign(state, { y: t.value, view: null }));

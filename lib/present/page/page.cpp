@@ -211,6 +211,21 @@ std::string answer_html(const documents::EstimateDocument& estimate) {
   return section("in-words", "Answer", tables);
 }
 
+// Which nodes the asked providers leave, and why.
+std::string placement_html(const documents::EstimateDocument& estimate) {
+  if (estimate.placement.empty()) return "";
+  std::string content;
+  if (estimate.placement.size() == 1) {
+    for (const std::string& line : report::placement_lines(estimate, estimate.placement.front()))
+      content += cat("<li>", xml(line), "</li>");
+    content = cat("<ul>", content, "</ul>");
+  } else {
+    content = table_html(report::placements_grid(estimate), "Providers");
+  }
+  if (report::has_reasons(estimate)) content += table_html(report::reasons_grid(estimate), "Nodes on the CPU");
+  return section("placement", "Placement", content);
+}
+
 std::string tabs_html(const Chart& chart, std::string_view first) {
   const std::vector<View> views = draw_views(chart);
   // A sweep is what was asked for.
@@ -281,6 +296,7 @@ std::string chart_html(const Chart& chart, std::string_view first) {
                                {"budgets", budgets},
                                {"what_if", what_if.empty() ? no_formulas_html(chart) : page_file("what_if.html")},
                                {"roofline", draw_roofline(chart, false)},
+                               {"placement", answered == nullptr ? "" : placement_html(*answered)},
                                {"warnings", warnings},
                                {"tabs", tabs_html(chart, first)},
                                {"answer", answered == nullptr ? "" : answer_html(*answered)},

@@ -298,7 +298,8 @@ const radius = (share) => Math.sqrt(2.2 ** 2 + (24 ** 2 - 2.2 ** 2) * clamp(shar
 // Colours other than by type; by limit: in the order of kLimit, from the style.
 const kLimitColors = kLimit.map((limit) => getComputedStyle(document.documentElement).getPropertyValue("--" + limit).trim());
 const kShareSteps = [[0.2, "#D55E00"], [0.4, "#E69F00"], [0.6, "#CC79A7"], [0.8, "#56B4E9"], [Infinity, "#0072B2"]];
-function color_of(row) {
+function color_of(row, item) {
+  if (state.color === "place") return kPlaceColors[kPlaces.indexOf(item === undefined ? row.on : strings[series().items.on?.[item]])] ?? "#999999";
   if (state.color === "limit") return kLimitColors[row.limit];
   if (state.color === "share") return row.roof_share === null ? "#999999" : kShareSteps.find(([end]) => row.roof_share <= end)[1];
   if (state.color === "precision") return kPalette[Math.min(6, precisions().indexOf(row.dtype))];

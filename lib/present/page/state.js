@@ -9,7 +9,7 @@ function main_roof(s) {
 }
 // The user's choices. They are kept in the address, so that a view can be linked; nothing is stored.
 // A comparison begins with what is new.
-const kDefault = { s: all_series.length === 2 && pairing ? 1 : 0, q: "", hidden: new Set(), limit: "", level: "dram", roof: -1, share: 100, color: "type",
+const kDefault = { s: all_series.length === 2 && pairing ? 1 : 0, q: "", hidden: new Set(), limit: "", place: "", level: "dram", roof: -1, share: 100, color: "type",
   row: null, view: null, y: null, sort: "seconds", up: false, roofs: null, spec: false, dark: null, tab: null };
 const state = { ...kDefault, hidden: new Set() };
 const series = () => all_series[state.s] ?? kNoSeries;
@@ -63,7 +63,7 @@ const shown_roofs = () => state.roofs ?? new Set([...chart.roofs.compute, ...cha
 
 function write_state() {
   const hash = new URLSearchParams();
-  for (const key of ["s", "q", "limit", "level", "share", "color", "row", "tab", "y"]) if (state[key] !== kDefault[key]) hash.set(key, state[key]);
+  for (const key of ["s", "q", "limit", "place", "level", "share", "color", "row", "tab", "y"]) if (state[key] !== kDefault[key]) hash.set(key, state[key]);
   if (state.hidden.size) hash.set("hide", [...state.hidden].join("\n"));
   if (state.roof !== main_roof(series())) hash.set("roof", chart.roofs.compute[state.roof]?.id ?? "none");
   if (state.sort !== "seconds" || state.up) hash.set("sort", (state.up ? "-" : "") + state.sort);
@@ -94,12 +94,13 @@ function read_state() {
   state.q = hash.get("q") ?? "";
   if (hash.get("hide")) state.hidden = new Set(hash.get("hide").split("\n"));
   if (kLimit.includes(hash.get("limit"))) state.limit = hash.get("limit");
+  if (kPlaces.includes(hash.get("place"))) state.place = hash.get("place");
   if (["l1", "l2"].includes(hash.get("level")) && has_level(hash.get("level"))) state.level = hash.get("level");
   const roof = chart.roofs.compute.findIndex((r) => r.id === hash.get("roof"));
   if (roof >= 0 || hash.get("roof") === "none") state.roof = roof;
   const share = Number(hash.get("share") ?? 100);
   if (share > 0 && share <= 100) state.share = share;
-  if (["limit", "share", "precision"].includes(hash.get("color"))) state.color = hash.get("color");
+  if (["limit", "share", "precision", "place"].includes(hash.get("color"))) state.color = hash.get("color");
   const row = Number(hash.get("row") ?? NaN);
   if (Number.isInteger(row) && row >= 0 && row < series().rows.length) state.row = row;
   const sort = hash.get("sort");
@@ -130,7 +131,7 @@ function visible_rows(s = series()) {
   const words = state.q.toLowerCase().split(/\s+/).filter(Boolean).map(finder);
   const heavy = state.share < 100 ? heaviest(s, state.share / 100) : null;
   return s.rows.filter((row) => words.every((finds) => finds(row.text)) && !state.hidden.has(type_key(row)) &&
-    (!state.limit || kLimit[row.limit] === state.limit) && (!heavy || heavy.has(row)));
+    (!state.limit || kLimit[row.limit] === state.limit) && (!state.place || row.on === state.place) && (!heavy || heavy.has(row)));
 }
 // Types without their own colour share one entry in the legend.
 const type_key = (row) => (row.color === 6 ? "other" : row.type);

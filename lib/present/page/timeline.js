@@ -3,6 +3,20 @@
 const timeline = by_id("timeline");
 const kStrip = 30, kCurve = 64;
 let spans = [];
+// Under the strip: the parts of the provider, in two shades in turn, and what is on the CPU between them.
+function draw_parts(picture, widths, top) {
+  const { on, part } = series().items;
+  if (!on) return;
+  let x = 0, from = 0;
+  const key = (i) => (strings[on[i]] === "provider" ? part[i] : strings[on[i]]);
+  widths.forEach((wide, i) => {
+    x += wide;
+    if (i + 1 < widths.length && key(i) === key(i + 1)) return;
+    const place = strings[on[i]], color = kPlaceColors[kPlaces.indexOf(place)];
+    if (x > from && color) element("title", {}, element("rect", { x: fix(from), y: top + 1, width: fix(Math.max(0.6, x - from)), height: 4, fill: color, "fill-opacity": place === "provider" && part[i] % 2 ? 0.5 : 1 }, picture)).textContent = place === "provider" ? `part ${part[i]}` : kPlaceNames[place];
+    from = x;
+  });
+}
 function draw_timeline(rows, holder) {
   const s = series(), width = Math.max(280, room.tabs), { row_of } = s, wanted = new Set(rows);
   const seconds = Array.from({ length: s.items.count }, (_, i) => s.seconds_of(i) ?? 0), whole = seconds.reduce((a, b) => a + b, 0);
@@ -24,7 +38,7 @@ function draw_timeline(rows, holder) {
       }
     }
     if (wide > 0 && row) {
-      const color = color_of(row), faded = !wanted.has(row);
+      const color = color_of(row, i), faded = !wanted.has(row);
       spans.push({ x, to: x + wide, row, i });
       const is_alike = drawn && drawn.color === color && drawn.faded === faded && (wide < 1 || drawn.to - drawn.x < 1);
       if (is_alike || (drawn && drawn.to - drawn.x < kThin)) {
@@ -38,6 +52,7 @@ function draw_timeline(rows, holder) {
     x += wide;
   });
   flush();
+  draw_parts(picture, seconds.map((time) => (time / whole) * width), top + kStrip);
   if (has_plan) {
     element("path", { d: `${curve}V${top}Z`, class: "curve" }, picture);
     element("text", { x: 2, y: 10, class: "muted" }, picture).textContent = `activations, at most ${si(most, "B")}`;

@@ -92,7 +92,10 @@ struct Item {
   std::string rule;                  // that fused or joined the nodes
   std::vector<std::size_t> nodes;    // positions in the estimate; ascending
   std::vector<std::string> kernels;  // measured
-  std::string flags;                 // why counters and estimate differ: "padding; cache resident"
+  // on: "split" for a kernel with nodes on both sides.
+  std::string on, why;  // where the first provider puts it, as EstimatePlacement::Node::on, and why; empty: not asked
+  std::int64_t part = -1;  // of the provider's parts
+  std::string flags;       // why counters and estimate differ: "padding; cache resident"
   std::optional<std::int64_t> launches;
   Absence absence = Absence::None;
   // Estimated.

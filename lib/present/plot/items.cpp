@@ -13,6 +13,8 @@
 namespace pagoda::present::plot {
 namespace {
 
+constexpr const char* kSplit = "split";  // a kernel with nodes on both sides, so that it does not run as one
+
 using documents::EstimateNode;
 using documents::plus;
 using documents::real;
@@ -84,6 +86,11 @@ Item item_of(const ChartEstimate& estimate, std::size_t at, const Roofs& roofs, 
   item.shape = shape_text(node);
   item.dtype = dtype_text(node);
   item.nodes = {at};
+  if (const auto* const place = estimate.document().place_of(node)) {
+    item.on = place->on;
+    item.part = place->part;
+    item.why = place->reason;
+  }
   if (node.runs_nothing()) {
     item.absence = Absence::NoWork;
     item.flops = item.bytes = 0;
@@ -127,6 +134,8 @@ Item merged(const ChartEstimate& estimate, const std::vector<std::size_t>& nodes
   bool is_modelled = true;
   for (const std::size_t at : nodes) {
     const Item part = item_of(estimate, at, roofs, same_device);
+    if (part.on == "cpu" ? result.on == "provider" : part.on == "provider" && result.on == "cpu") result.on = kSplit;
+    if (result.why.empty()) result.why = part.why;
     if (part.absence == Absence::NoWork) continue;
     result.absence = Absence::None;
     result.flops = plus(result.flops, part.flops);

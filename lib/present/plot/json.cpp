@@ -87,6 +87,11 @@ void write_items(base::JsonWriter& json, const std::vector<Item>& items, const s
   if (any([](const Item& item) { return item.launches.has_value(); }))
     list(json, "launches", items, [](const Item& item) { return item.launches; });
   if (any([](const Item& item) { return !item.flags.empty(); })) texts("flags", &Item::flags);
+  if (any([](const Item& item) { return !item.on.empty(); })) {
+    texts("on", &Item::on);
+    texts("why", &Item::why);
+    list(json, "part", items, [](const Item& item) { return item.part; });
+  }
   // Items of several nodes: [item, rule, name, type, name, type, …].
   json.key("members").begin_array(JsonLayout::Line);
   for (std::size_t i = 0; i < items.size(); ++i) {

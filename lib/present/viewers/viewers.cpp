@@ -39,8 +39,9 @@ const Columns& metrics() {
   return columns;
 }
 
-Cell cell(const Metric& metric, const NodeValues& values) {
-  return metric.cell({.node = values.node,
+Cell cell(const Metric& metric, const NodeValues& values, const EstimateDocument* estimate = nullptr) {
+  return metric.cell({.estimate = estimate,
+                      .node = values.node,
                       .counts = &values.counts,
                       .bound = &values.time,
                       .predicted_seconds = values.predicted_seconds,
@@ -48,8 +49,8 @@ Cell cell(const Metric& metric, const NodeValues& values) {
 }
 
 // "231 M"; empty: unknown.
-std::string label_text(const Metric& metric, const NodeValues& values) {
-  const Cell value = cell(metric, values);
+std::string label_text(const Metric& metric, const NodeValues& values, const EstimateDocument& estimate) {
+  const Cell value = cell(metric, values, &estimate);
   // Viewers have no room for the digits of large ratios.
   const double* const ratio = std::get_if<double>(&value);
   return ratio != nullptr && metric.kind == documents::CellKind::Intensity ? base::rounded(*ratio)
@@ -215,6 +216,8 @@ Texts conditions(const EstimateDocument& estimate) {
   if (estimate.roofline && estimate.roofline->predicted)
     texts.add("prediction",
               cat(estimate.roofline->predicted->calibration, " (", estimate.roofline->predicted->engine, ")"));
+  if (!estimate.placement.empty())
+    texts.add("provider", cat(estimate.placement.front().name, " ", estimate.placement.front().version));
   if (estimate.measured) texts.add("measurement", estimate.measured->source);
   if (estimate.totals.partial)
     texts.add("partial", cat(base::counted(estimate.totals.unmodelled_nodes, "node is", "nodes are"),
@@ -231,6 +234,10 @@ Texts words(const EstimateDocument& estimate, const NodeValues& values) {
   if (node.mark != Mark::Compute) texts.add("mark", node.mark);
   texts.add("problem", values.problem);
   if (values.rows > 1) texts.add("runs", std::to_string(values.rows));
+  if (const auto* const place = estimate.place_of(node)) {
+    texts.add("part", place->part < 0 ? "" : std::to_string(place->part));
+    texts.add("reason", place->reason);
+  }
   if (values.rows == 1) add_kernel(texts, estimate, node);
   if (values.together_seconds) {
     texts.add("measured_together_seconds", base::shortest(*values.together_seconds));
@@ -255,7 +262,7 @@ std::vector<std::string> metric_names() {
 std::string refusal(const Metric& metric, const Viewed& viewed) {
   if (metric.remedy == nullptr) return {};
   for (const NodeValues& row : row_values(viewed))
-    if (documents::number(cell(metric, row))) return {};
+    if (!std::holds_alternative<std::monostate>(cell(metric, row, &viewed.estimate))) return {};
   const std::vector<std::string>& unset = viewed.estimate.unset;
   const bool is_blocked = metric.is_timed() && viewed.estimate.roofline && !viewed.estimate.can_run();
   return "--metric " + std::string(metric.name) + " " +
@@ -282,7 +289,7 @@ std::string netron_attachment(const Viewed& viewed, const Metric* only) {
   };
   const auto add_numbers = [&](const Target& target, const NodeValues& values) {
     for (const Metric* each : metrics())
-      if (only == nullptr || each == only) add_entry(target, each->label, label_text(*each, values));
+      if (only == nullptr || each == only) add_entry(target, each->label, label_text(*each, values, viewed.estimate));
   };
   const auto add_texts = [&](const Target& target, const Texts& texts) {
     for (const auto& [name, value] : texts) add_entry(target, cat("pagoda.", name), value);
@@ -308,13 +315,21 @@ std::string model_explorer_data(const Viewed& viewed, const Metric& metric) {
       .begin_object()
       .member("name", std::string_view(metric.name));
   json.key("results").begin_object();
+  bool is_text = false;  // texts bring their colours
   for (const NodeValues& values : nodes) {
     const auto found = names.find(values.node->name);
-    const std::optional<double> value = documents::number(cell(metric, values));
-    if (!value || found == names.end() || found->second != values.node) continue;
-    json.key(values.node->name).begin_object(Layout::Line).member("value", *value).end_object();
+    if (found == names.end() || found->second != values.node) continue;
+    const Cell value = cell(metric, values, &viewed.estimate);
+    if (const std::optional<double> number = documents::number(value)) {
+      json.key(values.node->name).begin_object(Layout::Line).member("value", *number).end_object();
+    } else if (const auto* const text = std::get_if<std::string>(&value)) {
+      json.key(values.node->name).begin_object(Layout::Line).member("value", *text);
+      json.member("bgColor", *text == "cpu" ? "#d55e00" : *text == "provider" ? "#0072b2" : "#999999").end_object();
+      is_text = true;
+    }
   }
   json.end_object();
+  if (is_text) return std::move(json.end_object().end_object()).text();
   // White for the least value, red for the greatest.
   json.key("gradient").begin_array();
   constexpr std::pair<int, const char*> kStops[] = {{0, "#fff"}, {1, "#d00"}};
@@ -343,7 +358,7 @@ Annotations annotations(const Viewed& viewed, const Analysis& analysis) {
   for (const Metric* each : metrics()) note(notes.model, each->name, exact_text(cell(*each, total)));
   for (const auto& [place, values] : nodes) {
     Annotations::Entries& entries = notes.nodes[place];
-    for (const Metric* each : metrics()) note(entries, each->name, exact_text(cell(*each, values)));
+    for (const Metric* each : metrics()) note(entries, each->name, exact_text(cell(*each, values, &viewed.estimate)));
     for (const auto& [name, value] : words(viewed.estimate, values)) note(entries, name, value);
   }
   return notes;
