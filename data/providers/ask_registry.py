@@ -72,8 +72,8 @@ def main(identifier):
         import ask_webgpu
         kernels, hosts, errors = ask_webgpu.learn(schemas, NAMES[identifier])
         for side, host in zip(("host_inputs", "host_outputs"), hosts):
-            items = [f'"{key}": {places}'.replace(" ", "\0") for key, places in host.items()]  # lines break between them
-            listed = textwrap.fill(", ".join(items), 118, initial_indent="  ", subsequent_indent="  ").replace("\0", " ")
+            items = [f'"{key}": {places}'.replace(" ", "\0") for key, places in host.items()]  # lines break between
+            listed = textwrap.indent(textwrap.fill(", ".join(items), 118), "  ").replace("\0", " ")
             text = re.sub(rf'"{side}": \{{.*?\}}', lambda _: f'"{side}": {{\n{listed}\n }}', text, flags=re.DOTALL)
         for operator, error in errors.items():
             print(f"not asked: {operator}: {error}", file=sys.stderr)

@@ -1,10 +1,12 @@
 """Learns the kernels of a provider that does not print them, from its own words about single operators.
 
-ask_registry.py uses it for WebGPU. onnxruntime-webgpu needs a GPU or, on Linux, a Vulkan driver for the CPU, such as
-SwiftShader of Debian's `chromium`: VK_ICD_FILENAMES=/usr/lib/chromium/vk_swiftshader_icd.json,
-LD_LIBRARY_PATH=/usr/lib/chromium. It takes less than a minute. A model has one version of one operator, a node for each combination of types, and
-inputs without shapes. In a session's log the provider names each node that it has no kernel for, before anything else
-can refuse the model:
+ask_registry.py uses it for WebGPU, in less than a minute. onnxruntime-webgpu needs a GPU or, on Linux, a Vulkan driver
+for the CPU, such as SwiftShader of Debian's `chromium`:
+
+    VK_ICD_FILENAMES=/usr/lib/chromium/vk_swiftshader_icd.json LD_LIBRARY_PATH=/usr/lib/chromium
+
+A model has one version of one operator, a node for each combination of types, and inputs without shapes. In the log of
+a session, the provider names each node that it has no kernel for, before anything else can refuse the model:
 
     webgpu kernel not found in registries for Op type: Abs node name: N7
 
@@ -46,7 +48,8 @@ class Runtime:
         os.dup2(self.log.fileno(), 1)
         os.dup2(self.log.fileno(), 2)
         try:
-            self.ort.InferenceSession(model.SerializeToString(), options, providers=[self.provider, "CPUExecutionProvider"])
+            providers = [self.provider, "CPUExecutionProvider"]
+            self.ort.InferenceSession(model.SerializeToString(), options, providers=providers)
         except Exception as failure:  # the runtime's own words are the answer
             error = str(failure)
         finally:
@@ -65,8 +68,13 @@ def value(name, type_name):
     from onnx import TensorProto, TypeProto, ValueInfoProto
     inner = re.fullmatch(r"(seq\()?tensor\((\w+)\)\)?", type_name)
     proto = TypeProto()
-    (proto.sequence_type.elem_type if inner[1] else proto).tensor_type.elem_type = TensorProto.DataType.Value(inner[2].upper())
+    tensor = (proto.sequence_type.elem_type if inner[1] else proto).tensor_type
+    tensor.elem_type = TensorProto.DataType.Value(inner[2].upper())
     return ValueInfoProto(name=name, type=proto)
+
+
+def element_of(type_name):
+    return re.search(r"(\w+)\)*$", type_name)[1]
 
 
 def type_of(operand):
@@ -76,7 +84,10 @@ def type_of(operand):
 
 def operands(listed, wanted):
     """Types or constraints of operands, a variadic one once; of the optional ones only those that are `wanted`."""
-    return [type_of(each) if str(each.option).endswith(("Single", "Variadic")) or wanted(each) else None for each in listed]
+    def is_optional(each):
+        return str(each.option).endswith("Optional")
+
+    return [None if is_optional(each) and not wanted(each) else type_of(each) for each in listed]
 
 
 class Operator:
@@ -88,8 +99,9 @@ class Operator:
         self.allowed = {}
         for each in schema.type_constraints:
             name = each.type_param_str
-            allowed = [t for t in each.allowed_type_strs if re.fullmatch(r"(seq\()?tensor\((%s)\)\)?" % "|".join(ELEMENTS), t)]
-            self.allowed[name] = sorted(allowed, key=lambda t: (t.startswith("seq"), ELEMENTS.index(re.findall(r"\w+", t)[-1])))
+            known = re.compile(rf"(seq\()?tensor\(({'|'.join(ELEMENTS)})\)\)?")
+            self.allowed[name] = sorted(filter(known.fullmatch, each.allowed_type_strs),
+                                        key=lambda t: (t.startswith("seq"), ELEMENTS.index(element_of(t))))
         self.set_operands("new")
 
     def set_operands(self, optional):
@@ -106,10 +118,11 @@ class Operator:
         self.constraints = [c for c in self.allowed if c in self.inputs + self.outputs and self.allowed[c]]
 
     def attributes(self, types):
+        """Those that it must have, and those that say the type of an output."""
         from onnx import TensorProto, helper
+
         def number(constraint):
-            inner = re.search(r"(\w+)\)*$", types.get(constraint, "tensor(float)"))
-            return TensorProto.DataType.Value(inner[1].upper())
+            return TensorProto.DataType.Value(element_of(types.get(constraint, "tensor(float)")).upper())
         out = {}
         output = next(filter(None, self.outputs), None)
         inputs = set(self.inputs)
@@ -118,7 +131,8 @@ class Operator:
             if name in TYPE_ATTRIBUTES and output not in inputs:
                 out[name] = "FLOAT" if kind == "STRING" else number(output)
             elif name == "value" and kind == "TENSOR" and output not in inputs and output in types:
-                out[name] = helper.make_tensor("", number(output), [1], [b"" if number(output) == TensorProto.STRING else 0])
+                zero = b"" if number(output) == TensorProto.STRING else 0
+                out[name] = helper.make_tensor("", number(output), [1], [zero])
             elif each.required:
                 out[name] = self.body(name, types) if kind == "GRAPH" else {
                     "INT": 1, "FLOAT": 1.0, "STRING": WORDS.get(name, "linear"), "INTS": [1, 1], "FLOATS": [1.0, 1.0],
@@ -129,11 +143,12 @@ class Operator:
         """A graph for If, Loop, Scan or SequenceMap: it returns its inputs, or of If a tensor or sequence of type V."""
         from onnx import TensorProto, helper
         if self.name == "If":
-            element = re.search(r"(\w+)\)*$", types["V"])[1].upper()
-            number = TensorProto.DataType.Value(element)
-            empty = helper.make_tensor("", number, [0], b"" if number != TensorProto.STRING else [], raw=number != TensorProto.STRING)
+            number = TensorProto.DataType.Value(element_of(types["V"]).upper())
+            is_raw = number != TensorProto.STRING
+            empty = helper.make_tensor("", number, [0], b"" if is_raw else [], raw=is_raw)
+            last = "SequenceConstruct" if "seq" in types["V"] else "Identity"
             nodes = [helper.make_node("Constant", [], [name + "_c"], value=empty),
-                     helper.make_node("SequenceConstruct" if "seq" in types["V"] else "Identity", [name + "_c"], [name])]
+                     helper.make_node(last, [name + "_c"], [name])]
             return helper.make_graph(nodes, name, [], [value(name, types["V"])])
         types = ["tensor(int64)", "tensor(bool)", "tensor(float)"] if self.name == "Loop" else ["tensor(float)"]
         inputs = [value(f"{name}_i{place}", each) for place, each in enumerate(types)]
@@ -150,13 +165,14 @@ class Operator:
                 known = types.get(each, each) if each else None
                 yield known and value(f"N{number}_{letter}{place}", known if "tensor(" in known else "tensor(float)")
         inputs, outputs = list(named(self.inputs, "i")), list(named(self.outputs, "o"))
-        node = helper.make_node(self.name, [i.name if i else "" for i in inputs], [o.name if o else "" for o in outputs],
-                                name=f"N{number}", domain=self.domain)
+        names = [[each.name if each else "" for each in side] for side in (inputs, outputs)]
+        node = helper.make_node(self.name, *names, name=f"N{number}", domain=self.domain)
         for name, made in self.attributes(types).items():
             node.attribute.append(helper.make_attribute(name, made))
         return node, [i for i in inputs if i], [o for o in outputs if o]
 
     def model(self, nodes, inputs, inner, outputs):
+        """A model of its operator version."""
         from onnx import helper
         graph = helper.make_graph(nodes, "g", inputs, outputs, value_info=inner)
         opsets = [helper.make_opsetid("", max(self.version, FIRST_OPSET) if self.domain == "" else OPSET_BESIDE)]
@@ -179,7 +195,8 @@ class Operator:
             if "cannot be used with this model" in log:
                 return [], 0, "the provider refuses the opset"
             if "GetCapability]" in log or error is None:
-                refused = {int(n) for n in re.findall(r"not found in registries for Op type: \S+ node name: N(\d+)\b", log)}
+                words = r"not found in registries for Op type: \S+ node name: N(\d+)\b"
+                refused = {int(number) for number in re.findall(words, log)}
                 return [combinations[n] for n in made if n not in refused], len(made), error
             broken = re.search(r"\bN(\d+)\b", error or "") or re.search(r"\bN(\d+)_", error or "")
             if not broken or int(broken[1]) not in made:
@@ -207,11 +224,9 @@ def kernels_of(operator, runtime):
     for optional in ("new", "none", "inputs"):
         operator.set_operands(optional)
         listed = [operator.allowed[c] for c in operator.constraints]
-        common = [[t for t in types if re.search(r"(\w+)\)*$", t)[1] in PROBES] or types[:1] for types in listed]
+        common = [[t for t in types if element_of(t) in PROBES] or types[:1] for types in listed]
         some = list(itertools.product(*common))
         taken, valid, error = operator.taken(runtime, some[:4096])
-        if not valid and any(t not in c for t, c in zip(listed, common)):
-            some = [tuple(t[0] for t in listed)]
         if valid:
             break
     else:
@@ -266,10 +281,10 @@ def learn(schemas, provider):
 def writer(name, type_name):
     """A node on the provider that writes a tensor of the type."""
     from onnx import TensorProto, helper
-    element = re.search(r"(\w+)\)*$", type_name)[1]
-    if element == "int64":
+    if type_name == "tensor(int64)":
         return helper.make_node("ArgMax", ["x"], [name], name="beside")
-    return helper.make_node("Cast", ["x"], [name], name="beside", to=TensorProto.DataType.Value(element.upper()))
+    number = TensorProto.DataType.Value(element_of(type_name).upper())
+    return helper.make_node("Cast", ["x"], [name], name="beside", to=number)
 
 
 def reader(name, type_name):
@@ -293,7 +308,8 @@ def host_operands(operator, types, runtime):
             name = f"N0_{'io'[side]}{place}"
             beside = [value("x", "tensor(float)")]
             if side == 0:
-                nodes, inputs, ends = [writer(name, type_name), node], [i for i in inputs if i.name != name], outputs[:1]
+                inputs = [each for each in inputs if each.name != name]
+                nodes, ends = [writer(name, type_name), node], outputs[:1]
             else:
                 nodes, ends = [node, reader(name, type_name)], [value("y", "tensor(float)")]
             log, _ = runtime.ask(operator.model(nodes, inputs + beside, [], ends))

@@ -149,12 +149,17 @@ Provider parse_provider(std::string_view json, std::string_view subject) {
                     .conditions = {},
                     .cures = {},
                     .passes_unsupported = false,
-                    .compiles_parts = false};
+                    .compiles_parts = false,
+                    .is_on_host = false};
   if (const auto passes = root.find("passes_unsupported")) provider.passes_unsupported = passes->truth();
   if (const std::string kind = root.text("kind"); kind == "compiled")
     provider.compiles_parts = true;
   else if (!kind.empty() && kind != "kernels")
     root.at("kind").fail_expected("kernels or compiled");
+  if (const std::string memory = root.text("memory"); memory == "host")
+    provider.is_on_host = true;
+  else if (!memory.empty() && memory != "device")
+    root.at("memory").fail_expected("host or device");
   for (const auto& [name, field] : root.at("operators").members()) provider.operators.emplace(name, operator_of(field));
   read_host_operands(root, "host_inputs", &ProviderOperator::host_inputs, provider);
   read_host_operands(root, "host_outputs", &ProviderOperator::host_outputs, provider);

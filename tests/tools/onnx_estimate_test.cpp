@@ -661,7 +661,7 @@ TEST_CASE("placement: a table, CSV columns, JSON, and a gate for CI") {
   const Models& models = workshop();
   const Outcome table = models.run(model);
   CHECK(table.says("275 of 329 nodes on it, in 1 part"));
-  CHECK(table.says("store the bias as float32"));
+  CHECK(table.says("add the bias as float32"));
   const Outcome csv = models.run(model + "--by node --format csv");
   CHECK(csv.out.substr(0, csv.out.find('\n')).find(",on,part,reason,") != std::string::npos);
   CHECK(csv.says("no kernel: int32"));

@@ -53,12 +53,13 @@ class Placer {
   GraphPlacement run() {
     for (std::size_t n = 0; n < nodes_.size(); ++n)
       if (!nodes_[n].is_gone) ask(n);
-    if (!provider_.compiles_parts) move_shape_arithmetic();
+    const bool is_copied = !provider_.is_on_host, moves = is_copied && !provider_.compiles_parts;
+    if (moves) move_shape_arithmetic();
     number_parts();
-    if (provider_.compiles_parts)
-      list_crossings();
-    else
+    if (moves)
       list_copies();
+    else if (is_copied)
+      list_crossings();
     const std::vector<Fate> fates = loaded_.fates(free_);
     for (const Fate fate : fates)
       result_.nodes.push_back(

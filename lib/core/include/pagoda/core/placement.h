@@ -111,6 +111,7 @@ struct Provider {
   bool passes_unsupported = false;  // the walk of step 3 goes on behind nodes without a kernel
   // It compiles each part as a whole: no node is moved for its operands, and parts hand tensors over through the host.
   bool compiles_parts = false;
+  bool is_on_host = false;  // its tensors are in host memory: nothing is copied, and no node moved for its operands
 };
 
 enum class PlacedOn : std::uint8_t {
