@@ -16,6 +16,8 @@ namespace {
 
 using Nodes = std::vector<std::int32_t>;
 
+constexpr std::string_view kNoInput = "its part has no input";
+
 std::vector<ValueId> inputs_and_captured(const LoadedNode& node) {
   std::vector<ValueId> values = node.inputs;
   values.insert(values.end(), node.captured.begin(), node.captured.end());
@@ -60,11 +62,11 @@ class Partition {
 
   std::int32_t of_runs(const ProviderParts& rules) {
     if (std::ranges::all_of(order_, [&](std::int32_t n) { return is_taken(n); })) {
-      for (const ProviderParts::SmallGraph& small : rules.small)
-        if (!order_.empty() && static_cast<std::int64_t>(order_.size()) <= small.nodes &&
-            holds(small.first, nodes_[index(order_.front())], loaded_))
-          drop(order_, small.first.reason);
-      keep(order_);
+      const std::string_view reason = not_whole(rules);
+      if (reason.empty())
+        keep(order_);
+      else
+        drop(order_, reason);
       return count_;
     }
     std::vector<Nodes> parts = runs(rules);
@@ -74,6 +76,8 @@ class Partition {
         join_later(parts, i);
       else if (!end.empty())
         drop(parts[i], cat("its part ends in ", end));
+      else if (!reads(parts[i], [](ValueId) { return true; }))
+        drop(parts[i], kNoInput);
       else
         keep(parts[i]);
     }
@@ -94,15 +98,31 @@ class Partition {
   }
 
   void keep(const Nodes& part) {
-    if (!std::ranges::all_of(part, [&](std::int32_t n) { return is_taken(n); })) return;
-    const bool has_input = std::ranges::any_of(part, [&](std::int32_t n) {
-      return std::ranges::any_of(inputs_and_captured(nodes_[index(n)]), [&](ValueId value) {
-        return value != kAbsent && !loaded_.is_constant(value) && !is_written_by(part, value);
-      });
-    });
-    if (!has_input) return drop(part, "its part has no input");
     for (const std::int32_t n : part) rows_[index(n)].part = count_;
     if (!part.empty()) ++count_;
+  }
+
+  // Whether a node of the part reads such a value from outside.
+  template <typename Test>
+  bool reads(const Nodes& part, Test is_such) const {
+    return std::ranges::any_of(part, [&](std::int32_t n) {
+      return std::ranges::any_of(inputs_and_captured(nodes_[index(n)]), [&](ValueId value) {
+        return value != kAbsent && !is_written_by(part, value) && is_such(value);
+      });
+    });
+  }
+
+  // Why a graph that is taken as a whole is left all the same; empty: it is not.
+  std::string_view not_whole(const ProviderParts& rules) const {
+    const auto is_input = [&](ValueId value) { return !loaded_.is_constant(value); };
+    if (!reads(order_, is_input)) return kNoInput;
+    if (reads(order_, [&](ValueId value) { return is_input(value) && loaded_.shape(value) == nullptr; }))
+      return "an input of the model has no rank";
+    for (const ProviderParts::SmallGraph& small : rules.small)
+      if (static_cast<std::int64_t>(order_.size()) <= small.nodes &&
+          holds(small.first, nodes_[index(order_.front())], loaded_))
+        return small.first.reason;
+    return "";
   }
 
   bool is_written_by(const Nodes& part, ValueId value) const { return contains(part, loaded_.writer(value)); }

@@ -125,6 +125,13 @@ class Placer {
     return cat("no kernel: ", to_string(type(wrong).element));
   }
 
+  bool knows_types(const LoadedNode& node) const {
+    const auto is_known = [&](ValueId value) {
+      return value == kAbsent || type(value).element != ElementType::Undefined;
+    };
+    return std::ranges::all_of(node.inputs, is_known) && std::ranges::all_of(node.outputs, is_known);
+  }
+
   // Steps 1 and 2 for one node.
   void ask(std::size_t n) {
     const LoadedNode& node = nodes_[n];
@@ -142,6 +149,8 @@ class Placer {
       if (!row.reason.empty()) break;
       if (holds(condition, node, loaded_)) row.reason = condition.reason;
     }
+    // Kernels without constraints take what the conditions let through, but those need types.
+    if (row.reason.empty() && known->versions.empty() && !knows_types(node)) row.reason = kUnknownType;
     row.on = row.reason.empty() ? PlacedOn::Provider : row.reason == kUnknownType ? PlacedOn::Unknown : PlacedOn::Cpu;
     if (row.reason.empty()) kernels_[n] = known;
   }
