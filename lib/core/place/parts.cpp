@@ -27,7 +27,12 @@ std::vector<ValueId> inputs_and_captured(const LoadedNode& node) {
 class Partition {
  public:
   Partition(const LoadedGraph& loaded, std::vector<PlacedNode>& rows)
-      : loaded_(loaded), nodes_(loaded.nodes()), rows_(rows), order_(loaded.order()), parent_(nodes_.size()) {
+      : loaded_(loaded),
+        nodes_(loaded.nodes()),
+        rows_(rows),
+        order_(loaded.order()),
+        parent_(nodes_.size()),
+        place_(nodes_.size(), -1) {
     std::iota(parent_.begin(), parent_.end(), 0);
   }
 
@@ -62,24 +67,28 @@ class Partition {
 
   std::int32_t of_runs(const ProviderParts& rules) {
     if (std::ranges::all_of(order_, [&](std::int32_t n) { return is_taken(n); })) {
+      parts_.push_back(order_);
+      std::ranges::fill(place_, 0);
       const std::string_view reason = not_whole(rules);
-      if (reason.empty())
-        keep(order_);
-      else
+      if (!reason.empty())
         drop(order_, reason);
+      else if (!order_.empty())
+        keep(order_);
       return count_;
     }
-    std::vector<Nodes> parts = runs(rules);
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const std::string_view end = end_of(parts[i], rules);
-      if (parts[i].size() == 1 && i + 1 < parts.size())
-        join_later(parts, i);
+    find_runs(rules);
+    const auto count = static_cast<std::int32_t>(parts_.size());
+    for (std::int32_t i = 0; i < count; ++i) {
+      const Nodes& part = parts_[index(i)];
+      const std::string_view end = end_of(i, rules);
+      if (part.size() == 1 && i + 1 < count)
+        join_later(part.front());
       else if (!end.empty())
-        drop(parts[i], cat("its part ends in ", end));
-      else if (!reads(parts[i], [](ValueId) { return true; }))
-        drop(parts[i], kNoInput);
+        drop(part, cat("its part ends in ", end));
+      else if (!reads(i, [](ValueId) { return true; }))
+        drop(part, kNoInput);
       else
-        keep(parts[i]);
+        keep(part);
     }
     return count_;
   }
@@ -99,15 +108,17 @@ class Partition {
 
   void keep(const Nodes& part) {
     for (const std::int32_t n : part) rows_[index(n)].part = count_;
-    if (!part.empty()) ++count_;
+    ++count_;
   }
+
+  std::int32_t place_of(std::int32_t n) const { return n < 0 ? -1 : place_[index(n)]; }
 
   // Whether a node of the part reads such a value from outside.
   template <typename Test>
-  bool reads(const Nodes& part, Test is_such) const {
-    return std::ranges::any_of(part, [&](std::int32_t n) {
+  bool reads(std::int32_t part, Test is_such) const {
+    return std::ranges::any_of(parts_[index(part)], [&](std::int32_t n) {
       return std::ranges::any_of(inputs_and_captured(nodes_[index(n)]), [&](ValueId value) {
-        return value != kAbsent && !is_written_by(part, value) && is_such(value);
+        return value != kAbsent && place_of(loaded_.writer(value)) != part && is_such(value);
       });
     });
   }
@@ -115,8 +126,8 @@ class Partition {
   // Why a graph that is taken as a whole is left all the same; empty: it is not.
   std::string_view not_whole(const ProviderParts& rules) const {
     const auto is_input = [&](ValueId value) { return !loaded_.is_constant(value); };
-    if (!reads(order_, is_input)) return kNoInput;
-    if (reads(order_, [&](ValueId value) { return is_input(value) && loaded_.shape(value) == nullptr; }))
+    if (!reads(0, is_input)) return kNoInput;
+    if (reads(0, [&](ValueId value) { return is_input(value) && loaded_.shape(value) == nullptr; }))
       return "an input of the model has no rank";
     for (const ProviderParts::SmallGraph& small : rules.small)
       if (static_cast<std::int64_t>(order_.size()) <= small.nodes &&
@@ -125,13 +136,9 @@ class Partition {
     return "";
   }
 
-  bool is_written_by(const Nodes& part, ValueId value) const { return contains(part, loaded_.writer(value)); }
-  static bool contains(const Nodes& part, std::int32_t n) { return std::ranges::find(part, n) != part.end(); }
-
   // Connected nodes of each stretch of the order without a node on the CPU; by their first nodes.
-  std::vector<Nodes> runs(const ProviderParts& rules) {
-    std::vector<Nodes> parts;
-    std::vector<std::int32_t> stretch(nodes_.size(), -1), place(nodes_.size(), -1);
+  void find_runs(const ProviderParts& rules) {
+    std::vector<std::int32_t> stretch(nodes_.size(), -1), part_of_root(nodes_.size(), -1);
     std::int32_t current = 0;
     for (const std::int32_t n : order_) {
       if (is_taken(n) && std::ranges::find(rules.breaks, qualified_name(nodes_[index(n)])) != rules.breaks.end())
@@ -148,41 +155,41 @@ class Partition {
           parent_[index(root(n))] = root(before);
     for (const std::int32_t n : order_) {
       if (stretch[index(n)] < 0) continue;
-      std::int32_t& at = place[index(root(n))];
-      if (at < 0) {
-        at = static_cast<std::int32_t>(parts.size());
-        parts.emplace_back();
+      std::int32_t& part = part_of_root[index(root(n))];
+      if (part < 0) {
+        part = static_cast<std::int32_t>(parts_.size());
+        parts_.emplace_back();
       }
-      parts[index(at)].push_back(n);
+      parts_[index(part)].push_back(n);
+      place_[index(n)] = part;
     }
-    return parts;
   }
 
-  bool is_connected(std::int32_t n, const Nodes& part) const {
-    const auto is_in = [&](std::int32_t other) { return contains(part, other); };
-    return std::ranges::any_of(inputs_and_captured(nodes_[index(n)]),
-                               [&](ValueId value) { return is_written_by(part, value); }) ||
-           std::ranges::any_of(nodes_[index(n)].outputs, [&](ValueId value) {
-             return value != kAbsent && std::ranges::any_of(loaded_.readers(value), is_in);
-           });
-  }
-
-  void join_later(std::vector<Nodes>& parts, std::size_t i) {
-    const std::int32_t n = parts[i].front();
-    for (std::size_t later = i + 1; later < parts.size(); ++later)
-      if (is_connected(n, parts[later])) return parts[later].push_back(n);
-    drop(parts[i], "a part of one node");
+  // The node, which is a part of its own, joins the next part that it is connected to.
+  void join_later(std::int32_t n) {
+    const std::int32_t own = place_of(n);
+    std::int32_t next = -1;
+    const auto look = [&](std::int32_t neighbour) {
+      if (const std::int32_t part = place_of(neighbour); part > own && (next < 0 || part < next)) next = part;
+    };
+    for (const ValueId value : inputs_and_captured(nodes_[index(n)])) look(loaded_.writer(value));
+    for (const ValueId value : nodes_[index(n)].outputs)
+      if (value != kAbsent)
+        for (const std::int32_t reader : loaded_.readers(value)) look(reader);
+    if (next < 0) return drop({n}, "a part of one node");
+    parts_[index(next)].push_back(n);
+    place_[index(n)] = next;
   }
 
   // The operator for which the part is dropped; empty: none.
-  std::string_view end_of(const Nodes& part, const ProviderParts& rules) const {
-    for (const std::int32_t n : part) {
+  std::string_view end_of(std::int32_t part, const ProviderParts& rules) const {
+    for (const std::int32_t n : parts_[index(part)]) {
       const LoadedNode& node = nodes_[index(n)];
       if (std::ranges::find(rules.no_end, qualified_name(node)) == rules.no_end.end()) continue;
       const ValueId result = node.outputs.front();
       const std::vector<std::int32_t>& readers = loaded_.readers(result);
       const bool is_read_outside =
-          std::ranges::any_of(readers, [&](std::int32_t reader) { return !contains(part, reader); });
+          std::ranges::any_of(readers, [&](std::int32_t reader) { return place_of(reader) != part; });
       if (is_read_outside || (loaded_.is_output(result) && !readers.empty())) return node.op;
     }
     return "";
@@ -193,6 +200,8 @@ class Partition {
   std::vector<PlacedNode>& rows_;
   const Nodes order_;
   std::vector<std::int32_t> parent_;  // by node: joined sets of nodes
+  std::vector<Nodes> parts_;          // runs, those that are dropped among them
+  std::vector<std::int32_t> place_;   // by node: its run; -1: none
   std::int32_t count_ = 0;
 };
 

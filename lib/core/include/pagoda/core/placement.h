@@ -111,9 +111,9 @@ struct ProviderParts {
     std::int64_t nodes = 0;
     ProviderCondition first;
   };
-  // A graph that the provider takes as a whole is one part. In others, a part is of connected nodes that follow each
-  // other in the runtime's order; a part of one node joins the next one that it is connected to, if that is not the
-  // last one, and is dropped otherwise. False: connected nodes that no path through the CPU separates.
+  // A graph that the provider takes as a whole is one part. In others, the nodes of a part are connected, and no node
+  // on the CPU is between them in the runtime's order. Of one node, only the last part is compiled; earlier ones join
+  // the next part that reads or feeds them. False: parts are connected nodes that no path through the CPU separates.
   bool are_runs = false;
   // Of runs:
   std::vector<std::string> breaks;  // operators that are left to the CPU if any other node is
