@@ -16,9 +16,9 @@ namespace {
 using base::JsonField;
 
 constexpr std::string_view kProviderSchema = "pagoda.provider/1";
-constexpr base::EnumNames<PlacementTest::GraphOutput> kTests("present", "in", "repeated", "even", "above", "below",
-                                                             "constant", "type in", "rank in", "free", "written by",
-                                                             "read by", "graph input", "graph output");
+constexpr base::EnumNames<PlacementTest::Named> kTests("present", "in", "repeated", "even", "above", "below",
+                                                       "constant", "type in", "rank in", "free", "written by",
+                                                       "read by", "graph input", "graph output", "empty", "named");
 
 // "float32", "seq(float32)".
 TypeSet type_bit(std::string_view name, const JsonField& field) {
@@ -100,6 +100,7 @@ ProviderCondition::Part part_of(const JsonField& field) {
   constexpr PlacementTest kWithValues[] = {PlacementTest::Repeated, PlacementTest::Above, PlacementTest::Below};
   if (part.values.empty() && std::ranges::find(kWithValues, part.test) != std::end(kWithValues))
     field.fail("\"values\" is missing");
+  if (const auto stored = field.find("stored")) part.skips_stored = !stored->truth();
   if (const auto otherwise = field.find("default")) part.otherwise = otherwise->text();
   return part;
 }
@@ -111,6 +112,14 @@ ProviderCondition condition_of(const JsonField& field) {
                               .reason = field.at("reason").text()};
   for (const JsonField& each : field.array("when")) condition.when.push_back(part_of(each));
   return condition;
+}
+
+void read_parts(const JsonField& field, ProviderParts& parts) {
+  parts.are_runs = true;
+  parts.breaks = field.texts("breaks");
+  parts.no_end = field.texts("no_end");
+  for (const JsonField& each : field.array("small"))
+    parts.small.push_back({.nodes = each.at("nodes").integer(), .first = condition_of(each)});
 }
 
 void read_host_operands(const JsonField& root, const char* key, std::vector<std::int32_t> ProviderOperator::*operands,
@@ -150,7 +159,8 @@ Provider parse_provider(std::string_view json, std::string_view subject) {
                     .cures = {},
                     .passes_unsupported = false,
                     .compiles_parts = false,
-                    .is_on_host = false};
+                    .is_on_host = false,
+                    .parts = {}};
   if (const auto passes = root.find("passes_unsupported")) provider.passes_unsupported = passes->truth();
   if (const std::string kind = root.text("kind"); kind == "compiled")
     provider.compiles_parts = true;
@@ -160,6 +170,7 @@ Provider parse_provider(std::string_view json, std::string_view subject) {
     provider.is_on_host = true;
   else if (!memory.empty() && memory != "device")
     root.at("memory").fail_expected("host or device");
+  if (const auto runs = root.find("runs")) read_parts(*runs, provider.parts);
   for (const auto& [name, field] : root.at("operators").members()) provider.operators.emplace(name, operator_of(field));
   read_host_operands(root, "host_inputs", &ProviderOperator::host_inputs, provider);
   read_host_operands(root, "host_outputs", &ProviderOperator::host_outputs, provider);

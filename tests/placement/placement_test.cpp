@@ -12,29 +12,13 @@
 #include "pagoda/documents/provider.h"
 #include "pagoda/estimate/make_estimate.h"
 #include "pagoda/present/report.h"
+#include "placement/places.h"
 #include "support/text_graph.h"
 
 namespace pagoda {
 namespace {
 
-// One letter a node: p(rovider), c(pu), f(olded), u(sed in another), ? (unknown).
-std::string places(const GraphPlacement& placed) {
-  std::string letters;
-  for (const PlacedNode& node : placed.nodes) letters += std::string("pcfu?")[static_cast<std::size_t>(node.on)];
-  return letters;
-}
-
-struct Case {
-  const char* what;
-  const char* graph;
-  const char *plain, *by_default;
-  std::int32_t parts;  // of the default form
-  std::size_t to_host, to_provider;
-  const char* reason;  // of the first node on the CPU in the plain form
-  const char* cure;    // a part of it; null: none is known
-};
-
-const Case kCases[] = {
+const PlacedCase kCases[] = {
     {"the bias of a QDQ convolution is int32",
      "opset=17: x:f32[1,3,8,8], q:i8[4,3,3,3]=const, r:i32[4]=const, s:f32=0.1 -> w = DequantizeLinear(q, s); b = "
      "DequantizeLinear(r, s); y = Conv(x, w, b)",
@@ -101,25 +85,11 @@ const Case kCases[] = {
 TEST_CASE("nodes, parts and copies are those of the runtime, in both forms") {
   const Provider cuda = documents::find_provider("cuda");
   CHECK(cuda.is_judged);
-  for (const Case& each : kCases) {
-    CAPTURE(each.what);
-    const Model model = test::graph(each.graph);
-    const Analysis analysis = analyze(model);
-    const GraphPlacement plain = place(model, analysis, cuda, {.form = PlacementForm::Plain});
-    const GraphPlacement placed = place(model, analysis, cuda);
-    CHECK(places(plain) == each.plain);
-    CHECK(places(placed) == each.by_default);
-    CHECK(placed.parts == each.parts);
-    const auto to_host = static_cast<std::size_t>(std::ranges::count(placed.copies, true, &PlacedCopy::is_to_host));
-    CHECK(to_host == each.to_host);
-    CHECK(placed.copies.size() - to_host == each.to_provider);
-    const auto left = std::ranges::find(plain.nodes, PlacedOn::Cpu, &PlacedNode::on);
-    CHECK((left == plain.nodes.end() ? "" : left->reason) == each.reason);
-  }
+  for (const PlacedCase& each : kCases) check_places(each, cuda);
 }
 
 TEST_CASE("an estimate has each provider's counts, reasons and cures") {
-  for (const Case& each : kCases) {
+  for (const PlacedCase& each : kCases) {
     CAPTURE(each.what);
     const documents::EstimateDocument estimate =
         estimate::make_estimate(test::graph(each.graph), {.providers = {documents::find_provider("cuda")}});

@@ -94,6 +94,21 @@ Answer ask_attribute(const Part& part, const LoadedNode& node) {
   return std::nullopt;
 }
 
+// "float32", "seq(float32)", "optional(float32)"; empty: not known, or another container.
+std::string name_of(const TensorType& type) {
+  if (type.element == ElementType::Undefined) return "";
+  switch (type.container) {
+    case Container::Tensor:
+      return std::string(to_string(type.element));
+    case Container::Sequence:
+      return cat("seq(", to_string(type.element), ")");
+    case Container::Optional:
+      return cat("optional(", to_string(type.element), ")");
+    default:
+      return "";
+  }
+}
+
 Answer ask_operand(const Part& part, ValueId value, const LoadedGraph& loaded) {
   if (part.test == PlacementTest::Present) return value != kAbsent;
   if (value == kAbsent) return std::nullopt;
@@ -107,12 +122,16 @@ Answer ask_operand(const Part& part, ValueId value, const LoadedGraph& loaded) {
       return loaded.is_constant(value);
     case PlacementTest::TypeIn:
       if (type.element == ElementType::Undefined) return std::nullopt;
-      return contains(part.values, to_string(type.element));
+      return contains(part.values, name_of(type));
     case PlacementTest::RankIn:
       if (shape == nullptr) return std::nullopt;
       return contains(part.values, std::to_string(shape->size()));
     case PlacementTest::Free:
       return shape == nullptr || !std::ranges::all_of(*shape, [](const Dim& dim) { return dim.is_constant(); });
+    case PlacementTest::Empty:
+      return shape != nullptr && std::ranges::find(*shape, Dim(0)) != shape->end();
+    case PlacementTest::Named:
+      return contains(part.values, loaded.name(value));
     case PlacementTest::WrittenBy:
       return loaded.writer(value) >= 0 && is_listed(loaded.writer(value));
     case PlacementTest::ReadBy:
@@ -131,7 +150,9 @@ Answer ask_operand(const Part& part, ValueId value, const LoadedGraph& loaded) {
 bool holds(const Part& part, const LoadedNode& node, const LoadedGraph& loaded) {
   const auto is_met = [&](Answer answer) { return answer && *answer != part.is_negated; };
   const auto is_met_by_one = [&](const std::vector<ValueId>& values) {
-    return std::ranges::any_of(values, [&](ValueId value) { return is_met(ask_operand(part, value, loaded)); });
+    return std::ranges::any_of(values, [&](ValueId value) {
+      return !(part.skips_stored && loaded.is_constant(value)) && is_met(ask_operand(part, value, loaded));
+    });
   };
   const auto operand = [&](const std::vector<ValueId>& values) {
     const auto i = static_cast<std::size_t>(part.operand);
@@ -145,11 +166,11 @@ bool holds(const Part& part, const LoadedNode& node, const LoadedGraph& loaded) 
     case PlacementSubject::Output:
       return is_met(ask_operand(part, operand(node.outputs), loaded));
     case PlacementSubject::AnyInput:
-      return is_met_by_one(node.inputs);
+      return is_met_by_one(node.inputs) || is_met_by_one(node.captured);
     case PlacementSubject::AnyOutput:
       return is_met_by_one(node.outputs);
     case PlacementSubject::AnyOperand:
-      return is_met_by_one(node.inputs) || is_met_by_one(node.outputs);
+      return is_met_by_one(node.inputs) || is_met_by_one(node.captured) || is_met_by_one(node.outputs);
   }
   return false;
 }

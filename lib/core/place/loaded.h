@@ -48,6 +48,7 @@ class LoadedGraph {
   // By value: whether it depends on no input of the model.
   std::vector<bool> computed() const;
   bool is_output(ValueId value) const { return output_[at(value)]; }
+  std::string_view name(ValueId value) const { return graph_.value(value).name; }
   const TensorType& type(ValueId value) const { return analysis_.types[at(value)]; }
   // As the runtime knows it: null behind sizes that are computed when the model runs.
   const Shape* shape(ValueId value) const {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <set>
 
 #include "graph/index.h"
@@ -10,6 +9,7 @@
 #include "pagoda/base/enum_names.h"
 #include "place/conditions.h"
 #include "place/loaded.h"
+#include "place/parts.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -55,7 +55,7 @@ class Placer {
       if (!nodes_[n].is_gone) ask(n);
     const bool is_copied = !provider_.is_on_host, moves = is_copied && !provider_.compiles_parts;
     if (moves) move_shape_arithmetic();
-    number_parts();
+    result_.parts = number_parts(loaded_, provider_, free_, rows_);
     if (moves)
       list_copies();
     else if (is_copied)
@@ -70,15 +70,8 @@ class Placer {
   }
 
  private:
-  static std::vector<ValueId> inputs_and_captured(const LoadedNode& node) {
-    std::vector<ValueId> values = node.inputs;
-    values.insert(values.end(), node.captured.begin(), node.captured.end());
-    return values;
-  }
-
   const TensorType& type(ValueId value) const { return loaded_.type(value); }
   bool is_on(std::int32_t node, PlacedOn on) const { return rows_[index(node)].on == on; }
-  bool is_constant(ValueId value) const { return value != kAbsent && free_[index(value)]; }
   bool is_stored(ValueId value) const { return loaded_.is_constant(value); }
 
   static bool contains(const std::vector<std::int32_t>& operands, std::size_t i) {
@@ -143,6 +136,13 @@ class Placer {
     return cures_.are_applied && cure_of(provider_, reason, qualified_name(node), cures_.has_open_sizes) != nullptr;
   }
 
+  bool knows_types(const LoadedNode& node) const {
+    const auto is_known = [&](ValueId value) {
+      return value == kAbsent || type(value).element != ElementType::Undefined;
+    };
+    return std::ranges::all_of(node.inputs, is_known) && std::ranges::all_of(node.outputs, is_known);
+  }
+
   // Steps 1 and 2 for one node.
   void ask(std::size_t n) {
     const LoadedNode& node = nodes_[n];
@@ -160,6 +160,8 @@ class Placer {
       if (!row.reason.empty()) break;
       if (holds(condition, node, loaded_)) row.reason = condition.reason;
     }
+    // Kernels without constraints take what the conditions let through, but those need types.
+    if (row.reason.empty() && known->versions.empty() && !knows_types(node)) row.reason = kUnknownType;
     if (is_cured(row.reason, node)) row.reason.clear();
     row.on = row.reason.empty() ? PlacedOn::Provider : row.reason == kUnknownType ? PlacedOn::Unknown : PlacedOn::Cpu;
     if (row.reason.empty()) kernels_[n] = known;
@@ -211,43 +213,6 @@ class Placer {
   bool is_small(ValueId value) const {
     const auto& shape = type(value).shape;
     return shape && element_count(*shape).value().value_or(kSmallWeight + 1) <= kSmallWeight;
-  }
-
-  // Nodes that depend on no input go with their readers.
-  bool is_free(std::int32_t n) const {
-    return std::ranges::all_of(nodes_[index(n)].outputs,
-                               [&](ValueId value) { return value == kAbsent || is_constant(value); });
-  }
-
-  // Odd phases are on the provider, even ones on the CPU: a path through the CPU raises the phase by two.
-  void number_parts() {
-    const auto count = static_cast<std::int32_t>(nodes_.size());
-    std::vector<std::int32_t> phase(nodes_.size(), 0), parent(nodes_.size());
-    std::iota(parent.begin(), parent.end(), 0);
-    const auto root = [&](std::int32_t n) {
-      while (parent[index(n)] != n) n = parent[index(n)] = parent[index(parent[index(n)])];
-      return n;
-    };
-    for (const std::int32_t n : order_) {
-      const bool is_on_provider = is_on(n, PlacedOn::Provider);
-      const std::vector<ValueId> inputs = inputs_and_captured(nodes_[index(n)]);
-      for (const ValueId input : inputs)
-        if (const std::int32_t before = loaded_.writer(input); before >= 0 && !is_free(before))
-          phase[index(n)] = std::max(phase[index(n)], phase[index(before)]);
-      if ((phase[index(n)] % 2 != 0) != is_on_provider) ++phase[index(n)];
-      for (const ValueId input : inputs)
-        if (const std::int32_t before = loaded_.writer(input);
-            before >= 0 && is_on_provider && is_on(before, PlacedOn::Provider) &&
-            (is_free(before) || phase[index(before)] == phase[index(n)]))
-          parent[index(root(n))] = root(before);
-    }
-    std::map<std::int32_t, std::int32_t> numbers;
-    for (std::int32_t n = 0; n < count; ++n)
-      if (is_on(n, PlacedOn::Provider)) {
-        const auto number = static_cast<std::int32_t>(numbers.size());
-        rows_[index(n)].part = numbers.emplace(root(n), number).first->second;
-      }
-    result_.parts = static_cast<std::int32_t>(numbers.size());
   }
 
   // One copy for each tensor and direction in which it is wanted.

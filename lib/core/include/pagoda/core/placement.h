@@ -75,6 +75,8 @@ enum class PlacementTest : std::uint8_t {
   ReadBy,      // one of these operators reads it
   GraphInput,  // an input of the model
   GraphOutput,
+  Empty,  // a dim is zero
+  Named,  // it has one of these names
 };
 
 // A reason to refuse a node.
@@ -83,8 +85,9 @@ struct ProviderCondition {
     PlacementSubject subject = PlacementSubject::Attribute;
     PlacementTest test = PlacementTest::Present;
     bool is_negated = false;
-    std::string attribute;     // of Attribute
-    std::int32_t operand = 0;  // of Input and Output
+    bool skips_stored = false;  // of AnyInput, AnyOutput and AnyOperand: asks no stored tensors
+    std::string attribute;      // of Attribute
+    std::int32_t operand = 0;   // of Input and Output
     std::vector<std::string> values;
     std::optional<std::string> otherwise;  // the attribute's value where the node states none
   };
@@ -102,6 +105,22 @@ struct ProviderCure {
   std::string cure;
 };
 
+// How a provider that compiles forms its parts.
+struct ProviderParts {
+  struct SmallGraph {
+    std::int64_t nodes = 0;
+    ProviderCondition first;
+  };
+  // A graph that the provider takes as a whole is one part. In others, the nodes of a part are connected, and no node
+  // on the CPU is between them in the runtime's order. Of one node, only the last part is compiled; earlier ones join
+  // the next part that reads or feeds them. False: parts are connected nodes that no path through the CPU separates.
+  bool are_runs = false;
+  // Of runs:
+  std::vector<std::string> breaks;  // operators that are left to the CPU if any other node is
+  std::vector<std::string> no_end;  // a part is dropped if nodes outside read the result of one of these operators
+  std::vector<SmallGraph> small;  // a whole graph of at most so many nodes is left if the condition holds for the first
+};
+
 struct Provider {
   std::string id, name, version, source;
   bool is_judged = false;  // its rules were compared with answers of the runtime
@@ -112,6 +131,7 @@ struct Provider {
   // It compiles each part as a whole: no node is moved for its operands, and parts hand tensors over through the host.
   bool compiles_parts = false;
   bool is_on_host = false;  // its tensors are in host memory: nothing is copied, and no node moved for its operands
+  ProviderParts parts;
 };
 
 enum class PlacedOn : std::uint8_t {
