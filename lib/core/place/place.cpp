@@ -10,6 +10,7 @@
 #include "pagoda/base/enum_names.h"
 #include "place/conditions.h"
 #include "place/loaded.h"
+#include "place/units.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -36,6 +37,7 @@ class Placer {
         loaded_(loaded),
         nodes_(loaded.nodes()),
         provider_(provider),
+        units_(loaded, provider.units),
         order_(loaded.order()),
         rank_(nodes_.size(), 0),
         free_(loaded.computed()),
@@ -45,10 +47,12 @@ class Placer {
   }
 
   GraphPlacement run() {
-    for (std::size_t n = 0; n < nodes_.size(); ++n)
-      if (!nodes_[n].is_gone) ask(n);
+    for (std::size_t unit = 0; unit < units_.all().size(); ++unit) ask(unit);
     if (!provider_.compiles_parts) move_shape_arithmetic();
-    number_parts();
+    if (provider_.joins_parts)
+      join_parts();
+    else
+      number_parts();
     if (provider_.compiles_parts)
       list_crossings();
     else
@@ -132,10 +136,11 @@ class Placer {
     return cat("no kernel: ", to_string(type(wrong).element));
   }
 
-  // Steps 1 and 2 for one node.
-  void ask(std::size_t n) {
-    const LoadedNode& node = nodes_[n];
-    PlacedNode& row = rows_[n];
+  // Steps 1 and 2 for one node, and those that go with it.
+  void ask(std::size_t id) {
+    const NodeUnit& unit = units_.all()[id];
+    const LoadedNode& node = nodes_[index(unit.node)];
+    PlacedNode& row = rows_[index(unit.node)];
     if (model_.function(node.domain, node.op, "") != nullptr) {
       row = {.on = PlacedOn::Unknown,
              .part = -1,
@@ -147,10 +152,13 @@ class Placer {
     row.reason = no_kernel(node, known);
     for (const ProviderCondition& condition : provider_.conditions) {
       if (!row.reason.empty()) break;
-      if (holds(condition, node, loaded_)) row.reason = condition.reason;
+      if (holds(condition, unit, units_)) row.reason = condition.reason;
     }
     row.on = row.reason.empty() ? PlacedOn::Provider : row.reason == kUnknownType ? PlacedOn::Unknown : PlacedOn::Cpu;
-    if (row.reason.empty()) kernels_[n] = known;
+    if (row.reason.empty()) kernels_[index(unit.node)] = known;
+    for (const std::vector<std::int32_t>& others : {unit.before, unit.behind})
+      for (const std::int32_t other : others)
+        if (units_.of(other) == id) rows_[index(other)] = row;
   }
 
   // Step 3.
@@ -207,7 +215,6 @@ class Placer {
 
   // Odd phases are on the provider, even ones on the CPU: a path through the CPU raises the phase by two.
   void number_parts() {
-    const auto count = static_cast<std::int32_t>(nodes_.size());
     std::vector<std::int32_t> phase(nodes_.size(), 0), parent(nodes_.size());
     std::iota(parent.begin(), parent.end(), 0);
     const auto root = [&](std::int32_t n) {
@@ -227,13 +234,47 @@ class Placer {
             (is_free(before) || phase[index(before)] == phase[index(n)]))
           parent[index(root(n))] = root(before);
     }
+    number_by(root);
+  }
+
+  // Numbers the parts in the order of the nodes; nodes with equal keys are one part.
+  template <typename Key>
+  void number_by(const Key& key) {
     std::map<std::int32_t, std::int32_t> numbers;
-    for (std::int32_t n = 0; n < count; ++n)
+    for (std::int32_t n = 0; n < static_cast<std::int32_t>(nodes_.size()); ++n)
       if (is_on(n, PlacedOn::Provider)) {
         const auto number = static_cast<std::int32_t>(numbers.size());
-        rows_[index(n)].part = numbers.emplace(root(n), number).first->second;
+        rows_[index(n)].part = numbers.emplace(key(n), number).first->second;
       }
     result_.parts = static_cast<std::int32_t>(numbers.size());
+  }
+
+  // The runtime fills a part with each node whose inputs are there, until only refused nodes that read it are left
+  // (CreateSupportedPartitions): a refused node that reads a part comes after all of it.
+  void join_parts() {
+    std::vector<std::int32_t> phase(units_.all().size(), 0);
+    const auto is_supported = [&](std::size_t id) { return is_on(units_.all()[id].node, PlacedOn::Provider); };
+    for (const std::int32_t n : order_) {
+      const std::size_t id = units_.of(n);
+      const NodeUnit& unit = units_.all()[id];
+      if (unit.node != n) continue;
+      std::vector<ValueId> reads = nodes_[index(n)].captured;
+      for (const NodeUnit::Operand& input : unit.inputs) reads.push_back(input.value);
+      for (const ValueId value : reads) {
+        if (loaded_.writer(value) < 0) continue;
+        const std::size_t before = units_.of(loaded_.writer(value));
+        const std::int32_t step = is_supported(before) && !is_supported(id) ? 1 : 0;
+        phase[id] = std::max(phase[id], phase[before] + step);
+      }
+    }
+    std::map<std::int32_t, std::int32_t> sizes;
+    for (std::int32_t n = 0; n < static_cast<std::int32_t>(nodes_.size()); ++n)
+      if (is_on(n, PlacedOn::Provider)) ++sizes[phase[units_.of(n)]];
+    for (std::int32_t n = 0; n < static_cast<std::int32_t>(nodes_.size()); ++n)
+      if (is_on(n, PlacedOn::Provider) && sizes[phase[units_.of(n)]] == 1 &&
+          std::ranges::find(provider_.never_alone, qualified_name(nodes_[index(n)])) != provider_.never_alone.end())
+        rows_[index(n)] = {.on = PlacedOn::Cpu, .part = -1, .reason = "alone in its part"};
+    number_by([&](std::int32_t n) { return phase[units_.of(n)]; });
   }
 
   // One copy for each tensor and direction in which it is wanted.
@@ -291,6 +332,7 @@ class Placer {
   const LoadedGraph& loaded_;
   const std::vector<LoadedNode>& nodes_;
   const Provider& provider_;
+  NodeUnits units_;
   std::vector<std::int32_t> order_;
   std::vector<std::size_t> rank_;                 // by node, in that order
   std::vector<bool> free_;                        // by value: depends on no input of the model

@@ -73,8 +73,11 @@ enum class PlacementTest : std::uint8_t {
   Free,        // a dim is not a number, or the rank is not known
   WrittenBy,   // one of these operators computes it
   ReadBy,      // one of these operators reads it
+  OnlyReadBy,  // these operators read it, and nothing else
   GraphInput,  // an input of the model
   GraphOutput,
+  LastAxis,     // of an attribute: the last axis of the first input
+  CountAbove,  // the operand has more elements than the value
 };
 
 // A reason to refuse a node.
@@ -94,6 +97,18 @@ struct ProviderCondition {
   std::string reason;                  // why the provider then refuses the node
 };
 
+// A node that the provider judges together with the DequantizeLinear nodes before it and the QuantizeLinear nodes behind
+// it: conditions then see the quantised tensors, whose types are "quantised uint8" and so on.
+struct ProviderUnit {
+  std::vector<std::string> operators;
+  std::int32_t least = 1, most = 1;       // dequantised inputs; -1: each input
+  std::vector<std::int32_t> dequantised;  // these inputs at least
+  std::vector<std::int32_t> typed;        // inputs with the outputs' type; empty: each that is dequantised
+  bool has_free_outputs = false;          // its outputs need not be quantised
+  bool has_one_scale = false;             // outputs are quantised as the input is
+  bool takes_activation = true;           // a Relu or Clip before QuantizeLinear, which it makes needless
+};
+
 // What lets the provider take nodes that it leaves for a reason: seen in answers of the runtime before and after.
 struct ProviderCure {
   std::string reason;                  // PlacedNode::reason
@@ -111,6 +126,10 @@ struct Provider {
   bool passes_unsupported = false;  // the walk of step 3 goes on behind nodes without a kernel
   // It compiles each part as a whole: no node is moved for its operands, and parts hand tensors over through the host.
   bool compiles_parts = false;
+  // A part holds all nodes that no path through the CPU separates, connected or not.
+  bool joins_parts = false;
+  std::vector<ProviderUnit> units;
+  std::vector<std::string> never_alone;  // operators that stay on the CPU where one such node would be a part
 };
 
 enum class PlacedOn : std::uint8_t {
