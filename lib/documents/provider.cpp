@@ -16,9 +16,10 @@ namespace {
 using base::JsonField;
 
 constexpr std::string_view kProviderSchema = "pagoda.provider/1";
-constexpr base::EnumNames<PlacementTest::Named> kTests("present", "in", "repeated", "even", "above", "below",
-                                                       "constant", "type in", "rank in", "free", "written by",
-                                                       "read by", "graph input", "graph output", "empty", "named");
+constexpr base::EnumNames<PlacementTest::CountAbove> kTests("present", "in", "repeated", "even", "above", "below",
+                                                            "constant", "type in", "rank in", "free", "written by",
+                                                            "read by", "only read by", "graph input", "graph output",
+                                                            "empty", "named", "last axis", "count above");
 
 // "float32", "seq(float32)".
 TypeSet type_bit(std::string_view name, const JsonField& field) {
@@ -97,7 +98,8 @@ ProviderCondition::Part part_of(const JsonField& field) {
   if (!found) test.fail(cat("\"", test.text(), "\" is not a test of a condition"));
   part.test = *found;
   part.values = field.texts("values");
-  constexpr PlacementTest kWithValues[] = {PlacementTest::Repeated, PlacementTest::Above, PlacementTest::Below};
+  constexpr PlacementTest kWithValues[] = {PlacementTest::Repeated, PlacementTest::Above, PlacementTest::Below,
+                                           PlacementTest::CountAbove};
   if (part.values.empty() && std::ranges::find(kWithValues, part.test) != std::end(kWithValues))
     field.fail("\"values\" is missing");
   if (const auto stored = field.find("stored")) part.skips_stored = !stored->truth();
@@ -115,11 +117,36 @@ ProviderCondition condition_of(const JsonField& field) {
 }
 
 void read_parts(const JsonField& field, ProviderParts& parts) {
-  parts.are_runs = true;
+  parts.kind = PartKind::Runs;
   parts.breaks = field.texts("breaks");
   parts.no_end = field.texts("no_end");
   for (const JsonField& each : field.array("small"))
     parts.small.push_back({.nodes = each.at("nodes").integer(), .first = condition_of(each)});
+}
+
+std::vector<std::int32_t> operands_of(const JsonField& field, std::string_view key) {
+  std::vector<std::int32_t> operands;
+  if (const auto listed = field.find(key))
+    for (const JsonField& each : listed->array()) operands.push_back(static_cast<std::int32_t>(each.integer()));
+  return operands;
+}
+
+// {"operators": ["Conv"], "inputs": [2, 3], "dequantised": [0, 1], "typed": [0]}
+ProviderUnit unit_of(const JsonField& field) {
+  const std::vector<std::int32_t> counts = operands_of(field, "inputs");
+  if (counts.size() != 2) field.at("inputs").fail_expected("the least and the most dequantised inputs");
+  const auto truth = [&](std::string_view key, bool otherwise) {
+    const auto found = field.find(key);
+    return found ? found->truth() : otherwise;
+  };
+  return {.operators = field.at("operators").texts(),
+          .least = counts[0],
+          .most = counts[1],
+          .dequantised = operands_of(field, "dequantised"),
+          .typed = operands_of(field, "typed"),
+          .has_free_outputs = truth("free_outputs", false),
+          .has_one_scale = truth("one_scale", false),
+          .takes_activation = truth("activation", true)};
 }
 
 void read_host_operands(const JsonField& root, const char* key, std::vector<std::int32_t> ProviderOperator::*operands,
@@ -158,10 +185,17 @@ Provider parse_provider(std::string_view json, std::string_view subject) {
                     .conditions = {},
                     .cures = {},
                     .passes_unsupported = false,
+                    .is_asked_twice = false,
                     .compiles_parts = false,
                     .is_on_host = false,
-                    .parts = {}};
+                    .parts = {},
+                    .units = {}};
+  if (const auto units = root.find("units"))
+    for (const JsonField& each : units->array()) provider.units.push_back(unit_of(each));
+  provider.parts.never_alone = root.texts("never_alone");
+  if (const auto joins = root.find("joins_parts"); joins && joins->truth()) provider.parts.kind = PartKind::Joined;
   if (const auto passes = root.find("passes_unsupported")) provider.passes_unsupported = passes->truth();
+  if (const auto twice = root.find("asked_twice")) provider.is_asked_twice = twice->truth();
   if (const std::string kind = root.text("kind"); kind == "compiled")
     provider.compiles_parts = true;
   else if (!kind.empty() && kind != "kernels")

@@ -100,17 +100,17 @@ TEST_CASE("cures of OpenVINO's reasons are listed") {
         estimate::make_estimate(test::graph(each.graph), {.providers = {documents::find_provider("openvino-cpu")}});
     const documents::EstimatePlacement& placed = estimate.placement.front();
     const auto reason = std::ranges::find(placed.reasons, each.reason, &documents::EstimatePlacement::Reason::reason);
-    CHECK((reason == placed.reasons.end()) == (placed.on_cpu == 0));
+    CHECK((reason == placed.reasons.end()) == (placed.off.nodes == 0));
     if (reason == placed.reasons.end()) continue;
-    REQUIRE(reason->cures.empty() == (each.cure == nullptr));
-    if (each.cure != nullptr) CHECK(reason->cures.front().find(each.cure) != std::string::npos);
+    REQUIRE(reason->cure.empty() == (each.cure == nullptr));
+    if (each.cure != nullptr) CHECK(reason->cure.find(each.cure) != std::string::npos);
   }
 }
 
 TEST_CASE("OpenVINO's types need to be known") {
   const Model model = test::graph("x:f32[4] -> a = my.Op(x); b = Relu(a); c = Abs(b); y = Exp(x); z = Abs(y)");
   const Provider openvino = documents::find_provider("openvino-cpu");
-  CHECK(places(place(model, analyze(model), openvino, PlacementForm::Plain)) == "c??pp");
+  CHECK(places(place(model, analyze(model), openvino, {.form = PlacementForm::Plain})) == "c??pp");
 }
 
 }  // namespace pagoda

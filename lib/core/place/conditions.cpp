@@ -86,12 +86,16 @@ Answer ask_elements(const Part& part, const std::vector<std::string>& texts) {
   }
 }
 
-Answer ask_attribute(const Part& part, const LoadedNode& node) {
+Answer ask_attribute(const Part& part, const NodeUnit& unit, const LoadedGraph& loaded) {
+  const LoadedNode& node = loaded.nodes()[static_cast<std::size_t>(unit.node)];
   const Attribute* attribute = node.like == nullptr ? nullptr : node.like->attribute(part.attribute);
   if (part.test == PlacementTest::Present) return attribute != nullptr;
-  if (attribute != nullptr) return ask_elements(part, texts_of(*attribute));
-  if (part.otherwise) return ask_elements(part, {*part.otherwise});
-  return std::nullopt;
+  if (attribute == nullptr && !part.otherwise) return std::nullopt;
+  const std::vector<std::string> texts = attribute != nullptr ? texts_of(*attribute) : std::vector{*part.otherwise};
+  if (part.test != PlacementTest::LastAxis) return ask_elements(part, texts);
+  const Shape* shape = unit.inputs.empty() ? nullptr : loaded.shape(unit.inputs.front().value);
+  if (shape == nullptr) return std::nullopt;
+  return texts.size() == 1 && (texts[0] == "-1" || texts[0] == std::to_string(shape->size() - 1));
 }
 
 // "float32", "seq(float32)", "optional(float32)"; empty: not known, or another container.
@@ -109,7 +113,9 @@ std::string name_of(const TensorType& type) {
   }
 }
 
-Answer ask_operand(const Part& part, ValueId value, const LoadedGraph& loaded) {
+Answer ask_operand(const Part& part, NodeUnit::Operand operand, const NodeUnits& units) {
+  const LoadedGraph& loaded = units.loaded();
+  const ValueId value = operand.value;
   if (part.test == PlacementTest::Present) return value != kAbsent;
   if (value == kAbsent) return std::nullopt;
   const TensorType& type = loaded.type(value);
@@ -122,10 +128,15 @@ Answer ask_operand(const Part& part, ValueId value, const LoadedGraph& loaded) {
       return loaded.is_constant(value);
     case PlacementTest::TypeIn:
       if (type.element == ElementType::Undefined) return std::nullopt;
-      return contains(part.values, name_of(type));
+      return contains(part.values, cat(operand.is_quantised ? "quantised " : "", name_of(type)));
     case PlacementTest::RankIn:
       if (shape == nullptr) return std::nullopt;
       return contains(part.values, std::to_string(shape->size()));
+    case PlacementTest::CountAbove: {
+      const auto count = shape == nullptr ? std::nullopt : element_count(*shape).value();
+      if (!count) return std::nullopt;
+      return static_cast<double>(*count) > number_of(part.values.front());
+    }
     case PlacementTest::Free:
       return shape == nullptr || !std::ranges::all_of(*shape, [](const Dim& dim) { return dim.is_constant(); });
     case PlacementTest::Empty:
@@ -133,9 +144,11 @@ Answer ask_operand(const Part& part, ValueId value, const LoadedGraph& loaded) {
     case PlacementTest::Named:
       return contains(part.values, loaded.name(value));
     case PlacementTest::WrittenBy:
-      return loaded.writer(value) >= 0 && is_listed(loaded.writer(value));
+      return units.writer(value) >= 0 && is_listed(units.writer(value));
     case PlacementTest::ReadBy:
-      return std::ranges::any_of(loaded.readers(value), is_listed);
+      return std::ranges::any_of(units.readers(value), is_listed);
+    case PlacementTest::OnlyReadBy:
+      return !loaded.is_output(value) && std::ranges::all_of(units.readers(value), is_listed);
     case PlacementTest::GraphInput:
       return loaded.writer(value) < 0 && !loaded.is_constant(value);
     case PlacementTest::GraphOutput:
@@ -147,30 +160,37 @@ Answer ask_operand(const Part& part, ValueId value, const LoadedGraph& loaded) {
   }
 }
 
-bool holds(const Part& part, const LoadedNode& node, const LoadedGraph& loaded) {
+bool holds(const Part& part, const NodeUnit& unit, const NodeUnits& units) {
   const auto is_met = [&](Answer answer) { return answer && *answer != part.is_negated; };
-  const auto is_met_by_one = [&](const std::vector<ValueId>& values) {
-    return std::ranges::any_of(values, [&](ValueId value) {
-      return !(part.skips_stored && loaded.is_constant(value)) && is_met(ask_operand(part, value, loaded));
+  const LoadedGraph& loaded = units.loaded();
+  const auto is_met_by_one = [&](const std::vector<NodeUnit::Operand>& operands) {
+    return std::ranges::any_of(operands, [&](const NodeUnit::Operand& each) {
+      return !(part.skips_stored && loaded.is_constant(each.value)) && is_met(ask_operand(part, each, units));
     });
   };
-  const auto operand = [&](const std::vector<ValueId>& values) {
+  const auto operand = [&](const std::vector<NodeUnit::Operand>& operands) {
     const auto i = static_cast<std::size_t>(part.operand);
-    return i < values.size() ? values[i] : kAbsent;
+    return i < operands.size() ? operands[i] : NodeUnit::Operand{};
+  };
+  const auto captured = [&] {
+    std::vector<NodeUnit::Operand> operands;
+    for (const ValueId value : loaded.nodes()[static_cast<std::size_t>(unit.node)].captured)
+      operands.push_back({.value = value});
+    return operands;
   };
   switch (part.subject) {
     case PlacementSubject::Attribute:
-      return is_met(ask_attribute(part, node));
+      return is_met(ask_attribute(part, unit, units.loaded()));
     case PlacementSubject::Input:
-      return is_met(ask_operand(part, operand(node.inputs), loaded));
+      return is_met(ask_operand(part, operand(unit.inputs), units));
     case PlacementSubject::Output:
-      return is_met(ask_operand(part, operand(node.outputs), loaded));
+      return is_met(ask_operand(part, operand(unit.outputs), units));
     case PlacementSubject::AnyInput:
-      return is_met_by_one(node.inputs) || is_met_by_one(node.captured);
+      return is_met_by_one(unit.inputs) || is_met_by_one(captured());
     case PlacementSubject::AnyOutput:
-      return is_met_by_one(node.outputs);
+      return is_met_by_one(unit.outputs);
     case PlacementSubject::AnyOperand:
-      return is_met_by_one(node.inputs) || is_met_by_one(node.captured) || is_met_by_one(node.outputs);
+      return is_met_by_one(unit.inputs) || is_met_by_one(captured()) || is_met_by_one(unit.outputs);
   }
   return false;
 }
@@ -181,11 +201,11 @@ std::string qualified_name(const LoadedNode& node) {
   return node.domain.empty() ? std::string(node.op) : cat(node.domain, ".", node.op);
 }
 
-bool holds(const ProviderCondition& condition, const LoadedNode& node, const LoadedGraph& loaded) {
-  const std::string name = qualified_name(node);
+bool holds(const ProviderCondition& condition, const NodeUnit& unit, const NodeUnits& units) {
+  const std::string name = qualified_name(units.loaded().nodes()[static_cast<std::size_t>(unit.node)]);
   const bool is_of_all = contains(condition.operators, "*");
   if (is_of_all ? contains(condition.except, name) : !contains(condition.operators, name)) return false;
-  return std::ranges::all_of(condition.when, [&](const Part& part) { return holds(part, node, loaded); });
+  return std::ranges::all_of(condition.when, [&](const Part& part) { return holds(part, unit, units); });
 }
 
 }  // namespace pagoda::inline core

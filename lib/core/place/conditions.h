@@ -4,7 +4,7 @@
 #include <string>
 
 #include "pagoda/core/placement.h"
-#include "place/loaded.h"
+#include "place/units.h"
 
 namespace pagoda::inline core {
 
@@ -12,6 +12,6 @@ std::string qualified_name(const LoadedNode& node);  // "LSTM", "com.microsoft.G
 
 // Each part of the condition holds. What is not known, such as the rank of an operand, holds neither plainly nor
 // negated.
-bool holds(const ProviderCondition& condition, const LoadedNode& node, const LoadedGraph& loaded);
+bool holds(const ProviderCondition& condition, const NodeUnit& unit, const NodeUnits& units);
 
 }  // namespace pagoda::inline core

@@ -26,11 +26,12 @@ std::vector<ValueId> inputs_and_captured(const LoadedNode& node) {
 
 class Partition {
  public:
-  Partition(const LoadedGraph& loaded, std::vector<PlacedNode>& rows)
-      : loaded_(loaded),
-        nodes_(loaded.nodes()),
+  Partition(const NodeUnits& units, std::vector<PlacedNode>& rows)
+      : units_(units),
+        loaded_(units.loaded()),
+        nodes_(loaded_.nodes()),
         rows_(rows),
-        order_(loaded.order()),
+        order_(loaded_.order()),
         parent_(nodes_.size()),
         place_(nodes_.size(), -1) {
     std::iota(parent_.begin(), parent_.end(), 0);
@@ -56,13 +57,35 @@ class Partition {
             (is_free(before) || phase[index(before)] == phase[index(n)]))
           parent_[index(root(n))] = root(before);
     }
-    std::map<std::int32_t, std::int32_t> numbers;
-    for (std::int32_t n = 0; n < static_cast<std::int32_t>(nodes_.size()); ++n)
-      if (is_taken(n)) {
-        const auto number = static_cast<std::int32_t>(numbers.size());
-        rows_[index(n)].part = numbers.emplace(root(n), number).first->second;
+    return number_by([&](std::int32_t n) { return root(n); });
+  }
+
+  // The runtime fills a part with each node whose inputs are there, until only refused nodes that read it are left
+  // (CreateSupportedPartitions): a refused node that reads a part comes after all of it.
+  std::int32_t of_joined(const ProviderParts& rules) {
+    std::vector<std::int32_t> phase(units_.all().size(), 0);
+    const auto is_supported = [&](std::size_t id) { return is_taken(units_.all()[id].node); };
+    for (const std::int32_t n : order_) {
+      const std::size_t id = units_.of(n);
+      const NodeUnit& unit = units_.all()[id];
+      if (unit.node != n) continue;
+      std::vector<ValueId> reads = nodes_[index(n)].captured;
+      for (const NodeUnit::Operand& input : unit.inputs) reads.push_back(input.value);
+      for (const ValueId value : reads) {
+        if (loaded_.writer(value) < 0) continue;
+        const std::size_t before = units_.of(loaded_.writer(value));
+        phase[id] = std::max(phase[id], phase[before] + (is_supported(before) && !is_supported(id) ? 1 : 0));
       }
-    return static_cast<std::int32_t>(numbers.size());
+    }
+    const auto phase_of = [&](std::int32_t n) { return phase[units_.of(n)]; };
+    std::map<std::int32_t, std::int32_t> sizes;
+    for (const std::int32_t n : order_)
+      if (is_taken(n)) ++sizes[phase_of(n)];
+    for (const std::int32_t n : order_)
+      if (is_taken(n) && sizes[phase_of(n)] == 1 &&
+          std::ranges::find(rules.never_alone, qualified_name(nodes_[index(n)])) != rules.never_alone.end())
+        drop({n}, "alone in its part");
+    return number_by(phase_of);
   }
 
   std::int32_t of_runs(const ProviderParts& rules) {
@@ -94,6 +117,18 @@ class Partition {
   }
 
  private:
+  // Numbers the parts in the order of the nodes; nodes with equal keys are one part.
+  template <typename Key>
+  std::int32_t number_by(const Key& key) {
+    std::map<std::int32_t, std::int32_t> numbers;
+    for (std::int32_t n = 0; n < static_cast<std::int32_t>(nodes_.size()); ++n)
+      if (is_taken(n)) {
+        const auto number = static_cast<std::int32_t>(numbers.size());
+        rows_[index(n)].part = numbers.emplace(key(n), number).first->second;
+      }
+    return static_cast<std::int32_t>(numbers.size());
+  }
+
   bool is_taken(std::int32_t n) const { return rows_[index(n)].on == PlacedOn::Provider; }
 
   std::int32_t root(std::int32_t n) {
@@ -131,7 +166,7 @@ class Partition {
       return "an input of the model has no rank";
     for (const ProviderParts::SmallGraph& small : rules.small)
       if (static_cast<std::int64_t>(order_.size()) <= small.nodes &&
-          holds(small.first, nodes_[index(order_.front())], loaded_))
+          holds(small.first, units_.all()[units_.of(order_.front())], units_))
         return small.first.reason;
     return "";
   }
@@ -195,6 +230,7 @@ class Partition {
     return "";
   }
 
+  const NodeUnits& units_;
   const LoadedGraph& loaded_;
   const std::vector<LoadedNode>& nodes_;
   std::vector<PlacedNode>& rows_;
@@ -207,10 +243,18 @@ class Partition {
 
 }  // namespace
 
-std::int32_t number_parts(const LoadedGraph& loaded, const Provider& provider, const std::vector<bool>& computed,
+std::int32_t number_parts(const NodeUnits& units, const Provider& provider, const std::vector<bool>& computed,
                           std::vector<PlacedNode>& rows) {
-  Partition partition(loaded, rows);
-  return provider.parts.are_runs ? partition.of_runs(provider.parts) : partition.of_connected(computed);
+  Partition partition(units, rows);
+  switch (provider.parts.kind) {
+    case PartKind::Connected:
+      return partition.of_connected(computed);
+    case PartKind::Joined:
+      return partition.of_joined(provider.parts);
+    case PartKind::Runs:
+      return partition.of_runs(provider.parts);
+  }
+  return 0;
 }
 
 }  // namespace pagoda::inline core

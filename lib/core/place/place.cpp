@@ -10,6 +10,7 @@
 #include "place/conditions.h"
 #include "place/loaded.h"
 #include "place/parts.h"
+#include "place/units.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -42,6 +43,7 @@ class Placer {
         nodes_(loaded.nodes()),
         provider_(provider),
         cures_(cures),
+        units_(loaded, provider.units),
         order_(loaded.order()),
         rank_(nodes_.size(), 0),
         free_(loaded.computed()),
@@ -51,11 +53,10 @@ class Placer {
   }
 
   GraphPlacement run() {
-    for (std::size_t n = 0; n < nodes_.size(); ++n)
-      if (!nodes_[n].is_gone) ask(n);
+    for (std::size_t unit = 0; unit < units_.all().size(); ++unit) ask(unit);
     const bool is_copied = !provider_.is_on_host, moves = is_copied && !provider_.compiles_parts;
     if (moves) move_shape_arithmetic();
-    result_.parts = number_parts(loaded_, provider_, free_, rows_);
+    result_.parts = number_parts(units_, provider_, free_, rows_);
     if (moves)
       list_copies();
     else if (is_copied)
@@ -143,10 +144,11 @@ class Placer {
     return std::ranges::all_of(node.inputs, is_known) && std::ranges::all_of(node.outputs, is_known);
   }
 
-  // Steps 1 and 2 for one node.
-  void ask(std::size_t n) {
-    const LoadedNode& node = nodes_[n];
-    PlacedNode& row = rows_[n];
+  // Steps 1 and 2 for one node, and those that go with it.
+  void ask(std::size_t id) {
+    const NodeUnit& unit = units_.all()[id];
+    const LoadedNode& node = nodes_[index(unit.node)];
+    PlacedNode& row = rows_[index(unit.node)];
     if (model_.function(node.domain, node.op, "") != nullptr) {
       row = {.on = PlacedOn::Unknown,
              .part = -1,
@@ -158,17 +160,37 @@ class Placer {
     row.reason = no_kernel(node, known);
     for (const ProviderCondition& condition : provider_.conditions) {
       if (!row.reason.empty()) break;
-      if (holds(condition, node, loaded_)) row.reason = condition.reason;
+      if (holds(condition, unit, units_)) row.reason = condition.reason;
     }
     // Kernels without constraints take what the conditions let through, but those need types.
     if (row.reason.empty() && known->versions.empty() && !knows_types(node)) row.reason = kUnknownType;
     if (is_cured(row.reason, node)) row.reason.clear();
     row.on = row.reason.empty() ? PlacedOn::Provider : row.reason == kUnknownType ? PlacedOn::Unknown : PlacedOn::Cpu;
-    if (row.reason.empty()) kernels_[n] = known;
+    if (row.reason.empty()) kernels_[index(unit.node)] = known;
+    for (const std::vector<std::int32_t>& others : {unit.before, unit.behind})
+      for (const std::int32_t other : others)
+        if (units_.of(other) == id) rows_[index(other)] = row;
   }
 
   // Step 3.
   void move_shape_arithmetic() {
+    std::vector<bool> is_tentative(nodes_.size());
+    for (std::size_t n = 0; n < nodes_.size(); ++n) is_tentative[n] = rows_[n].on == PlacedOn::Provider;
+    std::vector<std::int32_t> moved = walk(is_tentative);
+    const auto is_taken = [](const PlacedNode& row) { return row.on == PlacedOn::Provider; };
+    if (!provider_.is_asked_twice || moved.empty() || std::ranges::none_of(rows_, is_taken)) return;
+    // The second time, only what was moved is undecided.
+    is_tentative.assign(nodes_.size(), false);
+    for (const std::int32_t n : moved) {
+      is_tentative[index(n)] = true;
+      rows_[index(n)] = {.on = PlacedOn::Provider, .part = -1, .reason = {}};
+    }
+    walk(is_tentative);
+  }
+
+  // Moves tentative nodes that only compute with tensors in host memory to the CPU, and returns them.
+  std::vector<std::int32_t> walk(const std::vector<bool>& is_tentative) {
+    std::vector<std::int32_t> moved;
     std::set<std::pair<std::size_t, std::int32_t>> candidates;  // in topological order
     std::vector<bool> is_host(free_.size(), false), is_visited(nodes_.size(), false);
     const auto hold = [&](ValueId value) {
@@ -178,8 +200,7 @@ class Placer {
     };
     for (std::size_t n = 0; n < nodes_.size(); ++n)
       for (std::size_t i = 0; i < nodes_[n].outputs.size(); ++i)
-        if (const auto id = static_cast<std::int32_t>(n); is_on(id, PlacedOn::Provider) && is_host_output(id, i))
-          hold(nodes_[n].outputs[i]);
+        if (is_tentative[n] && is_host_output(static_cast<std::int32_t>(n), i)) hold(nodes_[n].outputs[i]);
     while (!candidates.empty()) {
       const std::int32_t n = candidates.begin()->second;
       candidates.erase(candidates.begin());
@@ -190,12 +211,14 @@ class Placer {
           for (const ValueId output : nodes_[index(n)].outputs) hold(output);
         continue;
       }
-      if (!is_on(n, PlacedOn::Provider) || !is_host_work(n, is_host)) continue;
+      if (!is_tentative[index(n)] || !is_host_work(n, is_host)) continue;
       rows_[index(n)] = {.on = PlacedOn::Cpu, .part = -1, .reason = std::string(kShapeArithmetic)};
       if (is_cured(kShapeArithmetic, nodes_[index(n)]))
         rows_[index(n)] = {.on = PlacedOn::Folded, .part = -1, .reason = {}};
+      moved.push_back(n);
       for (const ValueId output : nodes_[index(n)].outputs) hold(output);
     }
+    return moved;
   }
 
   bool is_host_work(std::int32_t n, const std::vector<bool>& is_host) const {
@@ -271,6 +294,7 @@ class Placer {
   const std::vector<LoadedNode>& nodes_;
   const Provider& provider_;
   Cures cures_;
+  NodeUnits units_;
   std::vector<std::int32_t> order_;
   std::vector<std::size_t> rank_;                 // by node, in that order
   std::vector<bool> free_;                        // by value: depends on no input of the model

@@ -73,10 +73,13 @@ enum class PlacementTest : std::uint8_t {
   Free,        // a dim is not a number, or the rank is not known
   WrittenBy,   // one of these operators computes it
   ReadBy,      // one of these operators reads it
+  OnlyReadBy,  // these operators read it, and nothing else
   GraphInput,  // an input of the model
   GraphOutput,
-  Empty,  // a dim is zero
-  Named,  // it has one of these names
+  Empty,       // a dim is zero
+  Named,       // it has one of these names
+  LastAxis,    // of an attribute: the last axis of the first input
+  CountAbove,  // the operand has more elements than the value
 };
 
 // A reason to refuse a node.
@@ -97,6 +100,18 @@ struct ProviderCondition {
   std::string reason;                  // why the provider then refuses the node
 };
 
+// A node that the provider judges together with the DequantizeLinear nodes before it and the QuantizeLinear nodes
+// behind it: conditions then see the quantised tensors, whose types are "quantised uint8" and so on.
+struct ProviderUnit {
+  std::vector<std::string> operators;
+  std::int32_t least = 1, most = 1;       // dequantised inputs; -1: each input
+  std::vector<std::int32_t> dequantised;  // these inputs at least
+  std::vector<std::int32_t> typed;        // inputs with the outputs' type; empty: each that is dequantised
+  bool has_free_outputs = false;          // its outputs need not be quantised
+  bool has_one_scale = false;             // outputs are quantised as the input is
+  bool takes_activation = true;           // a Relu or Clip before QuantizeLinear, which it makes needless
+};
+
 // What lets the provider take nodes that it leaves for a reason: seen in answers of the runtime before and after.
 struct ProviderCure {
   std::string reason;                  // PlacedNode::reason
@@ -105,17 +120,25 @@ struct ProviderCure {
   std::string cure;
 };
 
-// How a provider that compiles forms its parts.
+// How a provider forms its parts.
+enum class PartKind : std::uint8_t {
+  Connected,  // connected nodes that no path through the CPU separates
+  Joined,     // all nodes that no path through the CPU separates, connected or not
+  // A graph that the provider takes as a whole is one part. In others, the nodes of a part are connected, and no node
+  // on the CPU is between them in the runtime's order. Of one node, only the last part is compiled; earlier ones join
+  // the next part that reads or feeds them.
+  Runs,
+};
+
 struct ProviderParts {
   struct SmallGraph {
     std::int64_t nodes = 0;
     ProviderCondition first;
   };
-  // A graph that the provider takes as a whole is one part. In others, the nodes of a part are connected, and no node
-  // on the CPU is between them in the runtime's order. Of one node, only the last part is compiled; earlier ones join
-  // the next part that reads or feeds them. False: parts are connected nodes that no path through the CPU separates.
-  bool are_runs = false;
-  // Of runs:
+  PartKind kind = PartKind::Connected;
+  std::vector<std::string>
+      never_alone;  // of Joined: operators that stay on the CPU where one such node would be a part
+  // Of Runs:
   std::vector<std::string> breaks;  // operators that are left to the CPU if any other node is
   std::vector<std::string> no_end;  // a part is dropped if nodes outside read the result of one of these operators
   std::vector<SmallGraph> small;  // a whole graph of at most so many nodes is left if the condition holds for the first
@@ -128,10 +151,14 @@ struct Provider {
   std::vector<ProviderCondition> conditions;
   std::vector<ProviderCure> cures;
   bool passes_unsupported = false;  // the walk of step 3 goes on behind nodes without a kernel
+  // The runtime asks it again once it has changed the layout of what it took: step 3 then only decides nodes that it
+  // moved the first time.
+  bool is_asked_twice = false;
   // It compiles each part as a whole: no node is moved for its operands, and parts hand tensors over through the host.
   bool compiles_parts = false;
   bool is_on_host = false;  // its tensors are in host memory: nothing is copied, and no node moved for its operands
   ProviderParts parts;
+  std::vector<ProviderUnit> units;
 };
 
 enum class PlacedOn : std::uint8_t {
