@@ -113,6 +113,26 @@ std::string name_of(const TensorType& type) {
   }
 }
 
+bool has_zero(const Shape* shape) { return shape != nullptr && std::ranges::find(*shape, Dim(0)) != shape->end(); }
+
+// Whether the runtime knows that a dim is zero. It goes by shapes that the file states, and does not follow sizes that
+// nodes compute, such as those of a Split; the zero of an operand is then not known to its readers either.
+bool is_empty(ValueId value, const LoadedGraph& loaded) {
+  while (has_zero(loaded.shape(value))) {
+    if (loaded.declared(value) != nullptr) return has_zero(loaded.declared(value));
+    if (loaded.writer(value) < 0) return true;
+    const std::vector<ValueId>& inputs = loaded.nodes()[static_cast<std::size_t>(loaded.writer(value))].inputs;
+    const auto is_size = [&](ValueId input) {
+      return input != kAbsent && !loaded.is_constant(input) && loaded.type(input).element == ElementType::Int64;
+    };
+    if (std::ranges::any_of(inputs, is_size)) return false;
+    const auto from = std::ranges::find_if(inputs, [&](ValueId input) { return has_zero(loaded.shape(input)); });
+    if (from == inputs.end()) return true;
+    value = *from;
+  }
+  return false;
+}
+
 Answer ask_operand(const Part& part, NodeUnit::Operand operand, const NodeUnits& units) {
   const LoadedGraph& loaded = units.loaded();
   const ValueId value = operand.value;
@@ -140,7 +160,7 @@ Answer ask_operand(const Part& part, NodeUnit::Operand operand, const NodeUnits&
     case PlacementTest::Free:
       return shape == nullptr || !std::ranges::all_of(*shape, [](const Dim& dim) { return dim.is_constant(); });
     case PlacementTest::Empty:
-      return shape != nullptr && std::ranges::find(*shape, Dim(0)) != shape->end();
+      return is_empty(value, loaded);
     case PlacementTest::Named:
       return contains(part.values, loaded.name(value));
     case PlacementTest::WrittenBy:

@@ -54,6 +54,11 @@ class LoadedGraph {
   const Shape* shape(ValueId value) const {
     return value == kAbsent || vague_[at(value)] ? nullptr : shape_of(analysis_, value);
   }
+  // As the file states it; null: it does not.
+  const Shape* declared(ValueId value) const {
+    const auto& stated = graph_.value(value).declared.shape;
+    return stated ? &*stated : nullptr;
+  }
   const TensorValue* known(ValueId value) const;
   std::int32_t writer(ValueId value) const { return value == kAbsent ? -1 : writer_[at(value)]; }
   // Nodes that read the value or whose bodies do, in order.
