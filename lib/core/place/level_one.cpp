@@ -64,21 +64,23 @@ std::string text_of(const Attribute& attribute) {
 
 // The runtime's inference follows no sizes that nodes compute: behind a Reshape to such sizes, no rank is known.
 void LoadedGraph::infer() {
+  for (const std::int32_t id : order()) infer(id);
+}
+
+void LoadedGraph::infer(std::int32_t id) {
   constexpr std::string_view kSized[] = {"ConstantOfShape", "Expand", "Reshape"};
-  for (const std::int32_t id : order()) {
-    const LoadedNode& each = node(id);
-    const auto is_vague = [&](ValueId value) { return value != kAbsent && vague_[at(value)]; };
-    const bool has_sizes = is_one_of(each.op, kSized) && is_plain(each);
-    const bool is_unsized = has_sizes && !is_constant(each.inputs.back());
-    const bool is_behind =
-        has_sizes ? each.op == "Expand" && is_vague(each.inputs.front()) : std::ranges::any_of(each.inputs, is_vague);
-    for (const ValueId output : each.outputs) {
-      if (output == kAbsent) continue;
-      const auto& own = type(output).shape;
-      // The file may state what inference does not find.
-      vague_[at(output)] =
-          (is_made(output) || !graph_.value(output).declared.shape) && (is_unsized || (is_behind && own && !own->empty()));
-    }
+  const LoadedNode& each = node(id);
+  const auto is_vague = [&](ValueId value) { return value != kAbsent && vague_[at(value)]; };
+  const bool has_sizes = is_one_of(each.op, kSized) && is_plain(each);
+  const bool is_unsized = has_sizes && !is_constant(each.inputs.back());
+  const bool is_behind =
+      has_sizes ? each.op == "Expand" && is_vague(each.inputs.front()) : std::ranges::any_of(each.inputs, is_vague);
+  for (const ValueId output : each.outputs) {
+    if (output == kAbsent) continue;
+    const auto& own = type(output).shape;
+    // The file may state what inference does not find.
+    const bool is_stated = !is_made(output) && graph_.value(output).declared.shape.has_value();
+    vague_[at(output)] = !is_stated && (is_unsized || (is_behind && own && !own->empty()));
   }
 }
 
@@ -305,6 +307,8 @@ bool LoadedGraph::fold_constants() {
   bool has_changed = false;
   for (const std::int32_t n : order()) {
     const LoadedNode& each = node(n);
+    if (each.is_gone) continue;
+    if (has_changed) infer(n);
     if (!is_repeatable(each)) continue;
     bool is_known = false;
     if (each.op == "Shape" && is_plain(each)) {
@@ -363,7 +367,10 @@ bool LoadedGraph::fuse_sums() {
     const std::int32_t flat = add_reshape(left, {element, Shape{height, depth}});
     gemm.inputs[0] = node(flat).outputs.front();
     gemm.outputs = {add_value(sum.outputs.front(), {element, Shape{height, width}})};
-    LoadedNode back{.op = "Reshape", .domain = "", .inputs = {gemm.outputs.front(), add_sizes(left)}, .captured = {},
+    LoadedNode back{.op = "Reshape",
+                    .domain = "",
+                    .inputs = {gemm.outputs.front(), add_sizes(sum.outputs.front())},
+                    .captured = {},
                     .outputs = sum.outputs};
     add_node(std::move(back));
     add_node(std::move(gemm));
@@ -398,7 +405,11 @@ bool LoadedGraph::feeds_attention(const LoadedNode& product, const LoadedNode& s
   return false;
 }
 
-ValueId LoadedGraph::add_sizes(ValueId original) { return add_value(original, {ElementType::Int64, std::nullopt}, true); }
+ValueId LoadedGraph::add_sizes(ValueId of) {
+  const auto& sizes = type(of).shape;
+  const Dim rank(static_cast<std::int64_t>(sizes ? sizes->size() : 0));
+  return add_value(of, {ElementType::Int64, Shape{rank}}, true);
+}
 
 std::int32_t LoadedGraph::add_reshape(ValueId from, TensorType type) {
   return add_node({.op = "Reshape", .domain = "", .inputs = {from, add_sizes(from)}, .captured = {}, .outputs = {}}, from,
@@ -451,11 +462,16 @@ std::optional<std::vector<std::int64_t>> LoadedGraph::shape_of_concat(std::int32
 // Reshapes, Squeezes and Unsqueezes behind a Reshape become one with it, up to the last fixed shape.
 bool LoadedGraph::fuse_chain(std::int32_t id) {
   constexpr std::string_view kChained[] = {"Reshape", "Squeeze", "Unsqueeze"};
+  const auto keeps_zeros = [&](std::int32_t each) {
+    return node(each).like != nullptr && node(each).like->integer("allowzero", 0) != 0;
+  };
+  if (keeps_zeros(id)) return false;
   std::vector<std::int32_t> chain = {id};
   for (;;) {
     const ValueId result = node(chain.back()).outputs.front();
     const std::int32_t next = only_reader(result);
-    if (next < 0 || !is_one_of(node(next).op, kChained) || !is_plain(node(next)) || node(next).inputs[0] != result)
+    if (next < 0 || !is_one_of(node(next).op, kChained) || !is_plain(node(next)) || node(next).inputs[0] != result ||
+        keeps_zeros(next))
       break;
     const Shape* sizes = shape(node(next).outputs.front());
     if (sizes == nullptr || !is_fixed(*sizes)) break;
@@ -465,7 +481,7 @@ bool LoadedGraph::fuse_chain(std::int32_t id) {
   const ValueId from = node(id).inputs[0];
   const std::vector<ValueId> results = node(chain.back()).outputs;
   for (const std::int32_t each : chain) remove(each);
-  add_node({.op = "Reshape", .domain = "", .inputs = {from, add_sizes(from)}, .captured = {}, .outputs = results});
+  add_node({.op = "Reshape", .domain = "", .inputs = {from, add_sizes(results.front())}, .captured = {}, .outputs = results});
   return true;
 }
 

@@ -72,7 +72,7 @@ class LoadedGraph {
   static std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
   LoadedNode& node(std::int32_t id) { return nodes_[at(id)]; }
   const LoadedNode& node(std::int32_t id) const { return nodes_[at(id)]; }
-  bool is_stored(ValueId value) const { return graph_.is_stored(value) && !graph_.value(value).is_input; }
+  bool is_stored(ValueId value) const { return graph_.is_stored(value) && !graph_.value(value).is_default; }
   std::vector<bool> constant_in_file() const;  // by value: whether it depends on no input, as the file has it
   void find_captured(GraphId body, std::vector<ValueId>& values) const;
 
@@ -95,6 +95,7 @@ class LoadedGraph {
   void fuse(std::int32_t into, std::int32_t next);
 
   void infer();
+  void infer(std::int32_t id);
   bool apply_rules();
   bool apply_rule(std::int32_t id);
   bool fuse_into_conv(std::int32_t id);
@@ -103,7 +104,7 @@ class LoadedGraph {
   bool fold_constants();
   bool fuse_sums();
   bool feeds_attention(const LoadedNode& product, const LoadedNode& sum) const;
-  ValueId add_sizes(ValueId original);  // a stored tensor
+  ValueId add_sizes(ValueId of);  // a stored tensor of them
   std::int32_t add_reshape(ValueId from, TensorType type);
   bool fuse_reshapes();
   bool fuse_chain(std::int32_t id);

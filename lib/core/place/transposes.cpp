@@ -33,6 +33,7 @@ enum class Passage : std::uint8_t {
   Tile,
   Reduce,
   ArgReduce,
+  Gather,  // at one axis
   Squeeze,
   Unsqueeze,
   Slice,
@@ -57,7 +58,7 @@ constexpr Row kPassages[] = {
     {"Ceil", Passage::First}, {"Celu", Passage::First}, {"Clip", Passage::First}, {"Concat", Passage::Concat},
     {"Cos", Passage::First}, {"Cosh", Passage::First}, {"DequantizeLinear", Passage::Quantize},
     {"Div", Passage::Broadcast}, {"Equal", Passage::Broadcast}, {"Erf", Passage::First}, {"Exp", Passage::First},
-    {"Floor", Passage::First}, {"Gelu", Passage::First}, {"Greater", Passage::Broadcast},
+    {"Floor", Passage::First}, {"Gather", Passage::Gather}, {"Gelu", Passage::First}, {"Greater", Passage::Broadcast},
     {"GreaterOrEqual", Passage::Broadcast}, {"HardSigmoid", Passage::First}, {"HardSwish", Passage::First},
     {"Hardmax", Passage::Softmax}, {"Identity", Passage::First}, {"IsInf", Passage::First},
     {"IsNaN", Passage::First}, {"LeakyRelu", Passage::First}, {"Less", Passage::Broadcast},
@@ -156,6 +157,17 @@ Axes with(const Axes& axes, const Axes& perm) {
   std::size_t next = 0;
   for (std::size_t i = 0; i < rank; ++i)
     result.push_back(is_added(i) ? static_cast<std::int64_t>(i) : places[at(perm[next++])]);
+  return result;
+}
+
+// The permutation with `count` dims for the one at `axis` of the source.
+Axes widened(const Axes& perm, std::int64_t axis, std::size_t count) {
+  const auto more = static_cast<std::int64_t>(count);
+  Axes result;
+  for (const std::int64_t each : perm) {
+    if (each != axis) result.push_back(each < axis ? each : each + more - 1);
+    for (std::int64_t i = 0; each == axis && i < more; ++i) result.push_back(axis + i);
+  }
   return result;
 }
 
@@ -429,7 +441,9 @@ class LoadedGraph::Transposer {
   // --- moving ---
 
   ValueId add_constant(ValueId like) { return graph_.add_value(like, graph_.type(like), true); }
-  ValueId add_axes(ValueId like) { return graph_.add_value(like, {ElementType::Int64, std::nullopt}, true); }
+  ValueId add_axes(ValueId like, std::size_t count) {
+    return graph_.add_value(like, {ElementType::Int64, Shape{Dim(static_cast<std::int64_t>(count))}}, true);
+  }
 
   // The stored tensor is moved; other readers get it back through `op`.
   void move_constant(ValueId value, std::string_view op, Axes back, TensorType type) {
@@ -592,6 +606,15 @@ class LoadedGraph::Transposer {
         if (passage == Passage::ArgReduce && integer(id, "keepdims", 1) == 0) return pass_reduced(each, node(id).axes);
         break;
       }
+      case Passage::Gather: {
+        Axes axis = {axis_of(id, 0)};
+        const std::optional<std::size_t> places = rank_of(node(id).inputs[1]);
+        if (!places || !normalise(axis, rank)) return false;
+        set_axes(id, {each.perm[at(axis[0])]});
+        transpose_input(id, 0, each.inverse);
+        transpose_outputs(id, widened(each.perm, node(id).axes.front(), *places));
+        return true;
+      }
       case Passage::Shape:
         return pass_shape(each);
       case Passage::Pad:
@@ -660,7 +683,7 @@ class LoadedGraph::Transposer {
                          ((*sizes)[0] == Dim(static_cast<std::int64_t>(count)) || (*sizes)[0] == Dim(0) ||
                           node(id).op == "Tile");
     if (graph_.is_constant(input) && is_list) return graph_.set_input(id, i, add_constant(input));
-    const std::int32_t gather = add("Gather", {input, add_axes(input)}, input, graph_.type(input), {});
+    const std::int32_t gather = add("Gather", {input, add_axes(input, count)}, input, graph_.type(input), {});
     graph_.set_input(id, i, result(gather));
   }
 
@@ -668,7 +691,7 @@ class LoadedGraph::Transposer {
     const std::int32_t id = each.node;
     transpose_inputs(each);
     const ValueId old = result(id);
-    const std::int32_t gather = add("Gather", {kAbsent, add_axes(old)}, old, graph_.type(old), {});
+    const std::int32_t gather = add("Gather", {kAbsent, add_axes(old, each.perm.size())}, old, graph_.type(old), {});
     const Dim rank(static_cast<std::int64_t>(each.perm.size()));
     graph_.set_input(gather, 0, move_output(id, 0, gather, {ElementType::Int64, Shape{rank}}));
     return true;
