@@ -63,6 +63,7 @@ def main(identifier):
     from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 
     path = pathlib.Path(__file__).with_name(identifier + ".json")
+    provider = NAMES[identifier.split("-")[0]]
     text = path.read_text()
     schemas = {}
     for schema in list(onnx.defs.get_all_schemas_with_history()) + list(runtime.get_all_operator_schema()):
@@ -70,7 +71,7 @@ def main(identifier):
             schemas.setdefault(key_of(schema.domain, schema.name), {})[schema.since_version] = schema
     if identifier in LEARNED:
         import ask_webgpu
-        kernels, hosts, errors = ask_webgpu.learn(schemas, NAMES[identifier])
+        kernels, hosts, errors = ask_webgpu.learn(schemas, provider)
         for side, host in zip(("host_inputs", "host_outputs"), hosts):
             items = [f'"{key}": {places}'.replace(" ", "\0") for key, places in host.items()]  # lines break between
             listed = textwrap.indent(textwrap.fill(", ".join(items), 118), "  ").replace("\0", " ")
@@ -78,7 +79,7 @@ def main(identifier):
         for operator, error in errors.items():
             print(f"not asked: {operator}: {error}", file=sys.stderr)
     else:
-        kernels = printed(runtime, NAMES[identifier])
+        kernels = printed(runtime, provider)
     for rows in kernels.values():
         for row in rows:
             row[2] = {name: sorted(filter(None, map(short, listed))) for name, listed in row[2].items()}
@@ -104,6 +105,6 @@ def main(identifier):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or sys.argv[1] not in NAMES:
-        sys.exit(f"usage: python ask_registry.py {'|'.join(NAMES)}")
+    if len(sys.argv) != 2 or sys.argv[1].split("-")[0] not in NAMES:
+        sys.exit(f"usage: python ask_registry.py {'|'.join(NAMES)}, or of a further release with a file here: cuda-1.23")
     main(sys.argv[1])

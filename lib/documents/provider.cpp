@@ -161,6 +161,35 @@ void read_host_operands(const JsonField& root, const char* key, std::vector<std:
   }
 }
 
+// All but the kernels, whose operators are there.
+void read_rules(const JsonField& rules, Provider& provider) {
+  if (const auto units = rules.find("units"))
+    for (const JsonField& each : units->array()) provider.units.push_back(unit_of(each));
+  provider.parts.never_alone = rules.texts("never_alone");
+  if (const auto joins = rules.find("joins_parts"); joins && joins->truth()) provider.parts.kind = PartKind::Joined;
+  if (const auto passes = rules.find("passes_unsupported")) provider.passes_unsupported = passes->truth();
+  if (const auto twice = rules.find("asked_twice")) provider.is_asked_twice = twice->truth();
+  if (const std::string kind = rules.text("kind"); kind == "compiled")
+    provider.compiles_parts = true;
+  else if (!kind.empty() && kind != "kernels")
+    rules.at("kind").fail_expected("kernels or compiled");
+  if (const std::string memory = rules.text("memory"); memory == "host")
+    provider.is_on_host = true;
+  else if (!memory.empty() && memory != "device")
+    rules.at("memory").fail_expected("host or device");
+  if (const auto runs = rules.find("runs")) read_parts(*runs, provider.parts);
+  read_host_operands(rules, "host_inputs", &ProviderOperator::host_inputs, provider);
+  read_host_operands(rules, "host_outputs", &ProviderOperator::host_outputs, provider);
+  for (const JsonField& each : rules.array("conditions")) provider.conditions.push_back(condition_of(each));
+  for (const JsonField& each : rules.array("cures")) {
+    const auto of_free_dims = each.find("of_free_dims");
+    provider.cures.push_back({.reason = each.at("reason").text(),
+                              .operators = each.at("operators").texts(),
+                              .of_free_dims = of_free_dims && of_free_dims->truth(),
+                              .cure = each.at("cure").text()});
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> provider_ids() { return ids_of(provider_files()); }
@@ -190,31 +219,14 @@ Provider parse_provider(std::string_view json, std::string_view subject) {
                     .is_on_host = false,
                     .parts = {},
                     .units = {}};
-  if (const auto units = root.find("units"))
-    for (const JsonField& each : units->array()) provider.units.push_back(unit_of(each));
-  provider.parts.never_alone = root.texts("never_alone");
-  if (const auto joins = root.find("joins_parts"); joins && joins->truth()) provider.parts.kind = PartKind::Joined;
-  if (const auto passes = root.find("passes_unsupported")) provider.passes_unsupported = passes->truth();
-  if (const auto twice = root.find("asked_twice")) provider.is_asked_twice = twice->truth();
-  if (const std::string kind = root.text("kind"); kind == "compiled")
-    provider.compiles_parts = true;
-  else if (!kind.empty() && kind != "kernels")
-    root.at("kind").fail_expected("kernels or compiled");
-  if (const std::string memory = root.text("memory"); memory == "host")
-    provider.is_on_host = true;
-  else if (!memory.empty() && memory != "device")
-    root.at("memory").fail_expected("host or device");
-  if (const auto runs = root.find("runs")) read_parts(*runs, provider.parts);
   for (const auto& [name, field] : root.at("operators").members()) provider.operators.emplace(name, operator_of(field));
-  read_host_operands(root, "host_inputs", &ProviderOperator::host_inputs, provider);
-  read_host_operands(root, "host_outputs", &ProviderOperator::host_outputs, provider);
-  for (const JsonField& each : root.array("conditions")) provider.conditions.push_back(condition_of(each));
-  for (const JsonField& each : root.array("cures")) {
-    const auto of_free_dims = each.find("of_free_dims");
-    provider.cures.push_back({.reason = each.at("reason").text(),
-                              .operators = each.at("operators").texts(),
-                              .of_free_dims = of_free_dims && of_free_dims->truth(),
-                              .cure = each.at("cure").text()});
+  // Another release of a provider states its kernels alone.
+  const std::string like = root.text("like");
+  if (like.empty()) {
+    read_rules(root, provider);
+  } else {
+    const base::JsonDocument other = base::parse_json(embedded_text(provider_files(), like, "provider"), like, like);
+    read_rules(other.root(), provider);
   }
   return provider;
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "pagoda/core/analyze.h"
 #include "pagoda/core/placement.h"
 #include "support/text_graph.h"
 

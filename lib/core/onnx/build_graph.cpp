@@ -161,7 +161,10 @@ class GraphBuilder {
 
   void add_input(std::string_view name) {
     // Up to IR version 3 every initializer is listed as an input too; later ones may be, as defaults.
-    if (const ValueId found = known(name); found != kAbsent && value(found).initializer >= 0) return;
+    if (const ValueId found = known(name); found != kAbsent && value(found).initializer >= 0) {
+      value(found).is_default = true;
+      return;
+    }
     const ValueId id = define(name, "an input or initializer");
     value(id).is_input = true;
     graph_.inputs.push_back(id);

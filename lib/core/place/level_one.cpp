@@ -21,9 +21,9 @@ bool is_nondeterministic(std::string_view op) {
   return is_one_of(op, kRandom);
 }
 
-// A node of the file that gives the same results for the same inputs.
+// A node that gives the same results for the same inputs.
 bool is_repeatable(const LoadedNode& node) {
-  return !node.is_gone && node.like != nullptr && !node.has_bodies && !is_nondeterministic(node.op);
+  return !node.is_gone && !node.has_bodies && !is_nondeterministic(node.op);
 }
 
 // The whole number of a scalar; empty if it is not known.
@@ -64,21 +64,23 @@ std::string text_of(const Attribute& attribute) {
 
 // The runtime's inference follows no sizes that nodes compute: behind a Reshape to such sizes, no rank is known.
 void LoadedGraph::infer() {
+  for (const std::int32_t id : order()) infer(id);
+}
+
+void LoadedGraph::infer(std::int32_t id) {
   constexpr std::string_view kSized[] = {"ConstantOfShape", "Expand", "Reshape"};
-  for (const std::int32_t id : order()) {
-    const LoadedNode& each = node(id);
-    const auto is_vague = [&](ValueId value) { return value != kAbsent && vague_[at(value)]; };
-    const bool has_sizes = is_one_of(each.op, kSized) && is_plain(each);
-    const bool is_unsized = has_sizes && !is_constant(each.inputs.back());
-    const bool is_behind =
-        has_sizes ? each.op == "Expand" && is_vague(each.inputs.front()) : std::ranges::any_of(each.inputs, is_vague);
-    for (const ValueId output : each.outputs) {
-      if (output == kAbsent) continue;
-      const Shape* own = shape_of(analysis_, output);
-      // The file may state what inference does not find.
-      vague_[at(output)] =
-          !graph_.value(output).declared.shape && (is_unsized || (is_behind && own != nullptr && !own->empty()));
-    }
+  const LoadedNode& each = node(id);
+  const auto is_vague = [&](ValueId value) { return value != kAbsent && vague_[at(value)]; };
+  const bool has_sizes = is_one_of(each.op, kSized) && is_plain(each);
+  const bool is_unsized = has_sizes && !is_constant(each.inputs.back());
+  const bool is_behind =
+      has_sizes ? each.op == "Expand" && is_vague(each.inputs.front()) : std::ranges::any_of(each.inputs, is_vague);
+  for (const ValueId output : each.outputs) {
+    if (output == kAbsent) continue;
+    const auto& own = type(output).shape;
+    // The file may state what inference does not find.
+    const bool is_stated = !is_made(output) && graph_.value(output).declared.shape.has_value();
+    vague_[at(output)] = !is_stated && (is_unsized || (is_behind && own && !own->empty()));
   }
 }
 
@@ -240,10 +242,9 @@ bool LoadedGraph::fuse_pad(std::int32_t id) {
   const std::vector<std::int32_t>& all = readers(pad.outputs.front());
   if (all.empty()) return false;
   for (const std::int32_t reader : all) {
+    if (node(reader).op != "Conv" || node(reader).inputs[0] != pad.outputs.front()) return false;
     const std::string_view padding = node(reader).like->text("auto_pad");
-    if (node(reader).op != "Conv" || node(reader).inputs[0] != pad.outputs.front() ||
-        (!padding.empty() && padding != "NOTSET"))
-      return false;
+    if (!padding.empty() && padding != "NOTSET") return false;
   }
   return bypass(id, pad.inputs[0]);
 }
@@ -272,9 +273,11 @@ std::string LoadedGraph::key_of(ValueId value) const {
 std::string LoadedGraph::key_of(const LoadedNode& each) {
   std::string key = cat(each.domain, ".", each.op, "|");
   std::vector<std::string> attributes;
-  for (const Attribute& attribute : each.like->attributes) attributes.push_back(text_of(attribute));
+  if (each.like != nullptr)
+    for (const Attribute& attribute : each.like->attributes) attributes.push_back(text_of(attribute));
   std::ranges::sort(attributes);
   for (const std::string& text : attributes) key += text + ";";
+  for (const std::int64_t axis : each.axes) key += cat(axis, ",");
   return key;
 }
 
@@ -304,14 +307,13 @@ bool LoadedGraph::fold_constants() {
   bool has_changed = false;
   for (const std::int32_t n : order()) {
     const LoadedNode& each = node(n);
+    if (each.is_gone) continue;
+    if (has_changed) infer(n);
     if (!is_repeatable(each)) continue;
     bool is_known = false;
     if (each.op == "Shape" && is_plain(each)) {
       const Shape* sizes = shape(each.inputs[0]);
-      const Shape* result = shape(each.outputs[0]);
-      const TensorValue* held = known(each.outputs[0]);
-      is_known = sizes != nullptr && result != nullptr && held != nullptr &&
-                 std::ranges::all_of(*held, [](const Scalar& size) { return integer_of(size).has_value(); });
+      is_known = sizes != nullptr && is_fixed(*sizes);
     } else if (each.op != "DequantizeLinear") {
       is_known =
           std::ranges::all_of(each.inputs, [&](ValueId value) { return value == kAbsent || is_constant(value); });
@@ -325,37 +327,94 @@ bool LoadedGraph::fold_constants() {
   return has_changed;
 }
 
-// A product of matrices and the sum of its result with a row become one Gemm.
+// A product with a matrix and the sum of its result with a row become one Gemm, between Reshapes where the other
+// operand is not a matrix.
 bool LoadedGraph::fuse_sums() {
+  constexpr ElementType kTypes[] = {ElementType::Float32, ElementType::Float16, ElementType::Bfloat16};
   bool has_changed = false;
   for (const std::int32_t id : order()) {
-    const LoadedNode& product = node(id);
+    const LoadedNode product = node(id);
     if (product.is_gone || product.op != "MatMul" || !is_plain(product)) continue;
     const std::int32_t next = only_reader(product.outputs.front());
     if (next < 0 || node(next).op != "Add" || !is_plain(node(next))) continue;
-    const Shape *left = shape(product.inputs[0]), *right = shape(product.inputs[1]);
-    const LoadedNode& sum = node(next);
+    const ValueId left = product.inputs[0], right = product.inputs[1];
+    if (std::ranges::find(kTypes, type(left).element) == std::end(kTypes)) continue;
+    const LoadedNode sum = node(next);
     const ValueId bias = sum.inputs[0] == product.outputs.front() ? sum.inputs[1] : sum.inputs[0];
-    const Shape* row = shape(bias);
-    if (left == nullptr || right == nullptr || row == nullptr || left->size() != 2 || right->size() != 2) continue;
-    const Dim &rows = (*left)[0], &columns = (*right)[1];
-    const bool is_row = row->size() == 1 && ((*row)[0] == Dim(1) || (*row)[0] == columns);
-    const auto is_like = [](const Dim& size, const Dim& other) {
-      return size == Dim(1) || (size.is_constant() && size == other);
+    const Shape *rows = shape(left), *columns = shape(right), *added = shape(bias);
+    if (rows == nullptr || columns == nullptr || added == nullptr || columns->size() != 2) continue;
+    const bool is_matrix = rows->size() == 2;
+    const Dim &depth = (*columns)[0], &width = (*columns)[1];
+    if (!is_matrix && (!is_fixed(*rows) || !is_fixed(*columns) || feeds_attention(product, sum))) continue;
+    const bool is_row = added->size() == 1 && (*added)[0] == width;
+    const auto fits = [&](const Dim& height) {
+      return (height == Dim(1) && (*added)[1] == width) ||
+             (height == (*rows)[0] && ((*added)[1] == Dim(1) || (*added)[1] == width));
     };
-    const bool is_matrix = row->size() == 2 && is_like((*row)[0], rows) && is_like((*row)[1], columns);
-    if (!is_row && !is_matrix) continue;
-    LoadedNode made;
-    made.op = "Gemm";
-    made.inputs = {product.inputs[0], product.inputs[1], bias};
-    made.outputs = sum.outputs;
+    if (!is_row && !(is_matrix && added->size() == 2 && fits((*added)[0]))) continue;
+    LoadedNode gemm{.op = "Gemm", .domain = "", .inputs = {left, right, bias}, .captured = {}, .outputs = sum.outputs};
+    const Shape sizes = *rows;
     remove(id);
     remove(next);
-    nodes_.push_back(std::move(made));
-    link(static_cast<std::int32_t>(nodes_.size()) - 1);
     has_changed = true;
+    if (is_matrix) {
+      add_node(std::move(gemm));
+      continue;
+    }
+    const ElementType element = type(left).element;
+    Dim height(1);
+    for (std::size_t i = 0; i + 1 < sizes.size(); ++i) height = height * sizes[i];
+    const std::int32_t flat = add_reshape(left, {element, Shape{height, depth}});
+    gemm.inputs[0] = node(flat).outputs.front();
+    gemm.outputs = {add_value(sum.outputs.front(), {element, Shape{height, width}})};
+    LoadedNode back{.op = "Reshape",
+                    .domain = "",
+                    .inputs = {gemm.outputs.front(), add_sizes(sum.outputs.front())},
+                    .captured = {},
+                    .outputs = sum.outputs};
+    add_node(std::move(back));
+    add_node(std::move(gemm));
   }
   return has_changed;
+}
+
+// Products around a LayerNormalization that a later fusion makes one Attention stay.
+bool LoadedGraph::feeds_attention(const LoadedNode& product, const LoadedNode& sum) const {
+  const auto is_written_as = [&](const LoadedNode& norm) {
+    std::size_t sums = 0, products = 0, shapes = 0;
+    ValueId other = kAbsent;
+    const std::vector<std::int32_t>& all = readers(norm.outputs.front());
+    for (const std::int32_t reader : all) {
+      const LoadedNode& each = node(reader);
+      sums += each.op == "Add";
+      products += each.op == "MatMul";
+      shapes += each.op == "Shape";
+      if (each.op == "Add") other = each.inputs[each.inputs[0] == norm.outputs.front() ? 1 : 0];
+    }
+    const bool is_alike = sums == 1 && products == 3 && shapes + 4 == all.size();
+    return is_alike && writer(other) >= 0 && node(writer(other)).op == "Add" ? writer(other) : -1;
+  };
+  const std::int32_t before = writer(product.inputs[0]);
+  if (before >= 0 && node(before).op == "LayerNormalization" && is_written_as(node(before)) >= 0) return true;
+  // The sum after the attention.
+  for (const std::int32_t reader : readers(sum.outputs.front()))
+    if (node(reader).op == "Add")
+      for (const ValueId input : node(reader).inputs)
+        if (const std::int32_t norm = writer(input); norm >= 0 && node(norm).op == "LayerNormalization")
+          if (const std::int32_t last = is_written_as(node(norm)); last >= 0 && node(last).outputs == sum.outputs)
+            return true;
+  return false;
+}
+
+ValueId LoadedGraph::add_sizes(ValueId of) {
+  const auto& sizes = type(of).shape;
+  const Dim rank(static_cast<std::int64_t>(sizes ? sizes->size() : 0));
+  return add_value(of, {ElementType::Int64, Shape{rank}}, true);
+}
+
+std::int32_t LoadedGraph::add_reshape(ValueId from, TensorType type) {
+  return add_node({.op = "Reshape", .domain = "", .inputs = {from, add_sizes(from)}, .captured = {}, .outputs = {}},
+                  from, std::move(type));
 }
 
 bool LoadedGraph::is_same_size(ValueId a, ValueId b, std::size_t axis) const {
@@ -401,6 +460,36 @@ std::optional<std::vector<std::int64_t>> LoadedGraph::shape_of_concat(std::int32
   return std::ranges::count(sizes, -1) > 1 ? std::nullopt : std::optional(sizes);
 }
 
+// Reshapes, Squeezes and Unsqueezes behind a Reshape become one with it, up to the last fixed shape.
+bool LoadedGraph::fuse_chain(std::int32_t id) {
+  constexpr std::string_view kChained[] = {"Reshape", "Squeeze", "Unsqueeze"};
+  const auto keeps_zeros = [&](std::int32_t each) {
+    return node(each).like != nullptr && node(each).like->integer("allowzero", 0) != 0;
+  };
+  if (keeps_zeros(id)) return false;
+  std::vector<std::int32_t> chain = {id};
+  for (;;) {
+    const ValueId result = node(chain.back()).outputs.front();
+    const std::int32_t next = only_reader(result);
+    if (next < 0 || !is_one_of(node(next).op, kChained) || !is_plain(node(next)) || node(next).inputs[0] != result ||
+        keeps_zeros(next))
+      break;
+    const Shape* sizes = shape(node(next).outputs.front());
+    if (sizes == nullptr || !is_fixed(*sizes)) break;
+    chain.push_back(next);
+  }
+  if (chain.size() < 2) return false;
+  const ValueId from = node(id).inputs[0];
+  const std::vector<ValueId> results = node(chain.back()).outputs;
+  for (const std::int32_t each : chain) remove(each);
+  add_node({.op = "Reshape",
+            .domain = "",
+            .inputs = {from, add_sizes(results.front())},
+            .captured = {},
+            .outputs = results});
+  return true;
+}
+
 bool LoadedGraph::fuse_reshapes() {
   bool has_changed = false;
   for (const std::int32_t id : order()) {
@@ -408,8 +497,10 @@ bool LoadedGraph::fuse_reshapes() {
     if (each.is_gone || each.op != "Reshape" || !is_plain(each) || each.inputs.size() < 2) continue;
     const std::int32_t concat = writer(each.inputs[1]);
     if (concat < 0 || node(concat).op != "Concat" || !is_plain(node(concat)) || only_reader(each.inputs[1]) != id ||
-        !shape_of_concat(concat, each.inputs[0]))
+        !shape_of_concat(concat, each.inputs[0])) {
+      has_changed |= fuse_chain(id);
       continue;
+    }
     const ValueId sizes = each.inputs[1];
     std::erase(readers_[at(sizes)], id);
     remove_unread(concat);
@@ -421,9 +512,9 @@ bool LoadedGraph::fuse_reshapes() {
 }
 
 void LoadedGraph::optimise() {
-  static constexpr bool (LoadedGraph::*kRewrites[])() = {&LoadedGraph::apply_rules, &LoadedGraph::merge_equal,
+  static constexpr bool (LoadedGraph::*kRewrites[])() = {&LoadedGraph::apply_rules,    &LoadedGraph::merge_equal,
                                                          &LoadedGraph::fold_constants, &LoadedGraph::fuse_sums,
-                                                         &LoadedGraph::fuse_reshapes};
+                                                         &LoadedGraph::fuse_reshapes,  &LoadedGraph::push_transposes};
   constexpr std::size_t kCount = std::size(kRewrites);
   std::size_t unchanged = 0;  // rewrites since the last change
   for (std::size_t i = 0; i < kMostSteps * kCount && unchanged < kCount; ++i) {

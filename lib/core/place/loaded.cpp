@@ -7,6 +7,14 @@
 #include <utility>
 
 namespace pagoda::inline core {
+namespace {
+
+// Since this version of the format, an input of the model overrides a stored tensor of its name.
+constexpr std::int64_t kOverridable = 4;
+
+bool is_random(std::string_view op) { return op.starts_with("Random") || op == "Bernoulli" || op == "Multinomial"; }
+
+}  // namespace
 
 LoadedGraph::LoadedGraph(const Model& model, const Analysis& analysis)
     : model_(model),
@@ -17,8 +25,11 @@ LoadedGraph::LoadedGraph(const Model& model, const Analysis& analysis)
       vague_(graph_.values.size(), false),
       writer_(graph_.values.size(), -1),
       readers_(graph_.values.size()) {
-  for (std::size_t i = 0; i < graph_.values.size(); ++i)
-    constant_[i] = graph_.is_stored(static_cast<ValueId>(i)) && !graph_.values[i].is_input;
+  for (std::size_t i = 0; i < graph_.values.size(); ++i) {
+    const auto value = static_cast<ValueId>(i);
+    constant_[i] =
+        is_stored(value) || (graph_.is_stored(value) && model.ir_version > 0 && model.ir_version < kOverridable);
+  }
   for (const ValueId output : graph_.outputs)
     if (output != kAbsent) output_[at(output)] = true;
   for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
@@ -54,7 +65,7 @@ void LoadedGraph::find_captured(GraphId body, std::vector<ValueId>& values) cons
 }
 
 const TensorValue* LoadedGraph::known(ValueId value) const {
-  if (value == kAbsent) return nullptr;
+  if (value == kAbsent || is_made(value)) return nullptr;
   const std::int32_t stored = graph_.value(value).initializer;
   const auto& held = stored < 0 ? analysis_.values[at(value)] : graph_.initializers[at(stored)].value;
   return held ? &*held : nullptr;
@@ -71,6 +82,30 @@ void LoadedGraph::link(std::int32_t id) {
       const auto place = std::ranges::lower_bound(list, id);
       if (place == list.end() || *place != id) list.insert(place, id);
     }
+}
+
+ValueId LoadedGraph::add_value(ValueId original, TensorType type, bool is_constant) {
+  const auto value = static_cast<ValueId>(constant_.size());
+  constant_.push_back(is_constant);
+  output_.push_back(false);
+  vague_.push_back(false);
+  writer_.push_back(-1);
+  readers_.emplace_back();
+  originals_.push_back(this->original(original));
+  retyped_.emplace(value, std::move(type));
+  return value;
+}
+
+std::int32_t LoadedGraph::add_node(LoadedNode node) {
+  nodes_.push_back(std::move(node));
+  const auto id = static_cast<std::int32_t>(nodes_.size()) - 1;
+  link(id);
+  return id;
+}
+
+std::int32_t LoadedGraph::add_node(LoadedNode node, ValueId original, TensorType type) {
+  node.outputs = {add_value(original, std::move(type))};
+  return add_node(std::move(node));
 }
 
 std::vector<std::int32_t> LoadedGraph::order() const {
@@ -167,10 +202,21 @@ void LoadedGraph::fuse(std::int32_t into, std::int32_t next) {
 std::vector<bool> LoadedGraph::computed() const {
   std::vector<bool> known = constant_;
   const auto is_known = [&](ValueId value) { return value == kAbsent || known[at(value)]; };
+  for (const std::int32_t id : order())
+    if (std::ranges::all_of(node(id).inputs, is_known) && std::ranges::all_of(node(id).captured, is_known))
+      for (const ValueId output : node(id).outputs)
+        if (output != kAbsent) known[at(output)] = true;
+  return known;
+}
+
+std::vector<bool> LoadedGraph::constant_in_file() const {
+  std::vector<bool> known(graph_.values.size());
+  for (std::size_t i = 0; i < known.size(); ++i) known[i] = is_stored(static_cast<ValueId>(i));
+  const auto is_known = [&](ValueId value) { return value == kAbsent || known[at(value)]; };
   for (const Node& from : graph_.nodes) {
     std::vector<ValueId> reads(from.inputs.begin(), from.inputs.end());
     for (const GraphId body : from.bodies()) find_captured(body, reads);
-    if (!std::ranges::all_of(reads, is_known)) continue;
+    if (is_random(from.op_type) || !std::ranges::all_of(reads, is_known)) continue;
     for (const ValueId output : from.outputs)
       if (output != kAbsent) known[at(output)] = true;
   }
@@ -179,9 +225,10 @@ std::vector<bool> LoadedGraph::computed() const {
 
 // As a reader of the runtime's graph would say it: a node that is left keeps its name. From the results of each node
 // that is left, the file's graph is walked back to tensors that are left, too: what lies between became that node.
-std::vector<Fate> LoadedGraph::fates(const std::vector<bool>& computed) const {
+std::vector<Fate> LoadedGraph::fates() const {
+  const std::vector<bool> computed = constant_in_file();
   std::vector<Fate> fates(graph_.nodes.size(), Fate::Folded);
-  std::vector<bool> is_present(graph_.values.size(), false);
+  std::vector<bool> is_present(constant_.size(), false);
   std::vector<std::int32_t> made(graph_.values.size(), -1);  // by the file's nodes
   for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
     for (const ValueId output : graph_.nodes[n].outputs)
@@ -197,7 +244,7 @@ std::vector<Fate> LoadedGraph::fates(const std::vector<bool>& computed) const {
     std::set<std::int32_t> seen;
     std::vector<std::int32_t> todo;
     const auto add = [&](ValueId value) {
-      if (value != kAbsent && made[at(value)] >= 0 && seen.insert(made[at(value)]).second)
+      if (value != kAbsent && !is_made(value) && made[at(value)] >= 0 && seen.insert(made[at(value)]).second)
         todo.push_back(made[at(value)]);
     };
     for (const ValueId output : each.outputs) add(output);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "pagoda/core/analysis.h"
@@ -14,11 +15,13 @@ namespace pagoda::inline core {
 
 struct LoadedNode {
   std::int32_t file = -1;      // the node of the file whose name it keeps; -1: the runtime made it
-  const Node* like = nullptr;  // its attributes
+  const Node* like = nullptr;  // its attributes; null: the runtime made it
   std::string_view op, domain;
   std::vector<ValueId> inputs, captured, outputs;  // captured: read by its bodies
   bool is_gone = false;
   bool has_bodies = false;
+  std::vector<std::int64_t> axes =
+      {};                // where transposes moved them, or of a node that the runtime made; perm of Transpose
   std::string key = {};  // LoadedGraph::key_of(), once asked for
 };
 
@@ -42,22 +45,30 @@ class LoadedGraph {
   // The nodes that are left, in the runtime's order: depth first from nodes whose results nothing reads, from the last
   // one back. It decides which of equal nodes stays.
   std::vector<std::int32_t> order() const;
-  // By node of the file; `computed` is computed().
-  std::vector<Fate> fates(const std::vector<bool>& computed) const;
+  std::vector<Fate> fates() const;  // by node of the file
   bool is_constant(ValueId value) const { return value != kAbsent && constant_[at(value)]; }
   // By value: whether it depends on no input of the model.
   std::vector<bool> computed() const;
   bool is_output(ValueId value) const { return output_[at(value)]; }
-  std::string_view name(ValueId value) const { return graph_.value(value).name; }
-  const TensorType& type(ValueId value) const { return analysis_.types[at(value)]; }
+  std::string_view name(ValueId value) const { return graph_.value(original(value)).name; }
+  const TensorType& type(ValueId value) const {
+    const auto made = retyped_.find(value);
+    return made == retyped_.end() ? analysis_.types[at(value)] : made->second;
+  }
+  // The file's tensor that a tensor of this graph holds, perhaps transposed.
+  ValueId original(ValueId value) const {
+    return is_made(value) ? originals_[at(value) - graph_.values.size()] : value;
+  }
   // As the runtime knows it: null behind sizes that are computed when the model runs.
   const Shape* shape(ValueId value) const {
-    return value == kAbsent || vague_[at(value)] ? nullptr : shape_of(analysis_, value);
+    if (value == kAbsent || vague_[at(value)]) return nullptr;
+    const TensorType& known = type(value);
+    return known.shape ? &*known.shape : nullptr;
   }
   // As the file states it; null: it does not.
   const Shape* declared(ValueId value) const {
-    const auto& stated = graph_.value(value).declared.shape;
-    return stated ? &*stated : nullptr;
+    const auto& stated = graph_.value(original(value)).declared.shape;
+    return stated && !is_made(value) ? &*stated : nullptr;
   }
   const TensorValue* known(ValueId value) const;
   std::int32_t writer(ValueId value) const { return value == kAbsent ? -1 : writer_[at(value)]; }
@@ -65,10 +76,20 @@ class LoadedGraph {
   const std::vector<std::int32_t>& readers(ValueId value) const { return readers_[at(value)]; }
 
  private:
+  class Transposer;  // transposes.cpp
+
   static std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
   LoadedNode& node(std::int32_t id) { return nodes_[at(id)]; }
   const LoadedNode& node(std::int32_t id) const { return nodes_[at(id)]; }
+  bool is_stored(ValueId value) const { return graph_.is_stored(value) && !graph_.value(value).is_default; }
+  std::vector<bool> constant_in_file() const;  // by value: whether it depends on no input, as the file has it
   void find_captured(GraphId body, std::vector<ValueId>& values) const;
+
+  bool is_made(ValueId value) const { return value != kAbsent && at(value) >= graph_.values.size(); }
+  ValueId add_value(ValueId original, TensorType type, bool is_constant = false);
+  std::int32_t add_node(LoadedNode node);
+  // Its only output is new: `original`, of this type.
+  std::int32_t add_node(LoadedNode node, ValueId original, TensorType type);
 
   std::int32_t only_reader(ValueId value) const;  // -1: none or several, or the value is an output of the model
   bool produces_output(const LoadedNode& each) const;
@@ -83,6 +104,7 @@ class LoadedGraph {
   void fuse(std::int32_t into, std::int32_t next);
 
   void infer();
+  void infer(std::int32_t id);
   bool apply_rules();
   bool apply_rule(std::int32_t id);
   bool fuse_into_conv(std::int32_t id);
@@ -90,7 +112,12 @@ class LoadedGraph {
   bool merge_equal();
   bool fold_constants();
   bool fuse_sums();
+  bool feeds_attention(const LoadedNode& product, const LoadedNode& sum) const;
+  ValueId add_sizes(ValueId of);  // a stored tensor of them
+  std::int32_t add_reshape(ValueId from, TensorType type);
   bool fuse_reshapes();
+  bool fuse_chain(std::int32_t id);
+  bool push_transposes();
   std::optional<std::vector<std::int64_t>> shape_of_concat(std::int32_t concat, ValueId root) const;
   bool is_neutral(ValueId number, ValueId operand, double value) const;
   bool is_same_size(ValueId a, ValueId b, std::size_t axis) const;
@@ -102,6 +129,8 @@ class LoadedGraph {
   const Analysis& analysis_;
   std::vector<LoadedNode> nodes_;
   std::vector<bool> constant_, output_, vague_;
+  std::vector<ValueId> originals_;                   // of values that the runtime made
+  std::unordered_map<ValueId, TensorType> retyped_;  // these, and stored tensors that it transposed
   std::vector<std::int32_t> writer_;
   std::vector<std::vector<std::int32_t>> readers_;  // sorted
 };

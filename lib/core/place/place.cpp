@@ -61,7 +61,7 @@ class Placer {
       list_copies();
     else if (is_copied)
       list_crossings();
-    const std::vector<Fate> fates = loaded_.fates(free_);
+    const std::vector<Fate> fates = loaded_.fates();
     for (const Fate fate : fates)
       result_.nodes.push_back(
           {.on = fate == Fate::Fused ? PlacedOn::Fused : PlacedOn::Folded, .part = -1, .reason = {}});
@@ -264,9 +264,9 @@ class Placer {
                                                                             : is_wanted_on_host) = true;
       }
       if (writer < 0) {  // an input of the model: fed where its readers are, unless both sides read it
-        if (is_wanted_on_host && is_wanted_on_provider) result_.copies.push_back({value, false});
+        if (is_wanted_on_host && is_wanted_on_provider) result_.copies.push_back({loaded_.original(value), false});
       } else if (is_on_provider ? is_wanted_on_host : is_wanted_on_provider) {
-        result_.copies.push_back({value, is_on_provider});
+        result_.copies.push_back({loaded_.original(value), is_on_provider});
       }
     }
   }
@@ -284,8 +284,8 @@ class Placer {
         is_leaving = is_leaving || (from >= 0 && to != from);
         is_entering = is_entering || (to >= 0 && to != from);
       }
-      if (is_leaving) result_.copies.push_back({value, true});
-      if (is_entering) result_.copies.push_back({value, false});
+      if (is_leaving) result_.copies.push_back({loaded_.original(value), true});
+      if (is_entering) result_.copies.push_back({loaded_.original(value), false});
     }
   }
 

@@ -96,6 +96,7 @@ struct Value {
   std::int32_t initializer = -1;  // index into Graph::initializers
   ValueId outer = kAbsent;        // for a capture: the value's id in the enclosing graph
   bool is_input = false;
+  bool is_default = false;        // a stored tensor that the file lists as an input, too
 };
 
 struct Graph {
