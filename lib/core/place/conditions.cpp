@@ -112,7 +112,7 @@ Answer ask_operand(const Part& part, ValueId value, const LoadedGraph& loaded) {
       if (shape == nullptr) return std::nullopt;
       return contains(part.values, std::to_string(shape->size()));
     case PlacementTest::Free:
-      return shape == nullptr || !std::ranges::all_of(*shape, [](const Dim& dim) { return dim.is_constant(); });
+      return !loaded.is_fixed(value);
     case PlacementTest::WrittenBy:
       return loaded.writer(value) >= 0 && is_listed(loaded.writer(value));
     case PlacementTest::ReadBy:

@@ -58,7 +58,10 @@ class Placer {
       result_.nodes.push_back(
           {.on = fate == Fate::Fused ? PlacedOn::Fused : PlacedOn::Folded, .part = -1, .reason = {}});
     for (std::size_t n = 0; n < nodes_.size(); ++n)
-      if (!nodes_[n].is_gone && nodes_[n].file >= 0) result_.nodes[index(nodes_[n].file)] = std::move(rows_[n]);
+      if (!nodes_[n].is_gone && nodes_[n].file >= 0) {
+        PlacedNode& row = result_.nodes[index(nodes_[n].file)] = std::move(rows_[n]);
+        if (nodes_[n].is_expanded) row = {.on = PlacedOn::Fused, .part = -1, .reason = {}};
+      }
     return std::move(result_);
   }
 
@@ -140,6 +143,10 @@ class Placer {
       row = {.on = PlacedOn::Unknown,
              .part = -1,
              .reason = "a function of the file, which the runtime replaces by its nodes"};
+      return;
+    }
+    if (node.is_expanded) {  // most such nodes have kernels
+      row.on = PlacedOn::Provider;
       return;
     }
     const auto found = provider_.operators.find(qualified_name(node));
@@ -308,6 +315,7 @@ std::string_view to_string(PlacedOn on) {
 
 GraphPlacement place(const Model& model, const Analysis& analysis, const Provider& provider, PlacementForm form) {
   LoadedGraph loaded(model, analysis);
+  loaded.expand(provider);
   if (form == PlacementForm::Default) loaded.optimise();
   return Placer(model, loaded, provider).run();
 }

@@ -17,7 +17,7 @@ namespace {
 using Axes = std::vector<std::int64_t>;
 
 constexpr std::int64_t kFirstOpset = 7;  // of those that the runtime moves Transposes in
-constexpr int kRankOfUnknown = 5;
+constexpr std::size_t kRankOfUnknown = 5;
 
 // How a Transpose passes an operator, and through which inputs.
 enum class Passage : std::uint8_t {
@@ -33,7 +33,7 @@ enum class Passage : std::uint8_t {
   Tile,
   Reduce,
   ArgReduce,
-  Gather,  // at one axis
+  Gather,  // of one place, which is known
   Squeeze,
   Unsqueeze,
   Slice,
@@ -57,7 +57,7 @@ constexpr Row kPassages[] = {
     {"BitShift", Passage::Broadcast}, {"Cast", Passage::First}, {"CastLike", Passage::First},
     {"Ceil", Passage::First}, {"Celu", Passage::First}, {"Clip", Passage::First}, {"Concat", Passage::Concat},
     {"Cos", Passage::First}, {"Cosh", Passage::First}, {"DequantizeLinear", Passage::Quantize},
-    {"Div", Passage::Broadcast}, {"Equal", Passage::Broadcast}, {"Erf", Passage::First}, {"Exp", Passage::First},
+    {"Div", Passage::Broadcast}, {"Elu", Passage::First}, {"Equal", Passage::Broadcast}, {"Erf", Passage::First}, {"Exp", Passage::First},
     {"Floor", Passage::First}, {"Gather", Passage::Gather}, {"Gelu", Passage::First}, {"Greater", Passage::Broadcast},
     {"GreaterOrEqual", Passage::Broadcast}, {"HardSigmoid", Passage::First}, {"HardSwish", Passage::First},
     {"Hardmax", Passage::Softmax}, {"Identity", Passage::First}, {"IsInf", Passage::First},
@@ -86,7 +86,8 @@ constexpr Row kContribPassages[] = {
     {"QLinearSigmoid", Passage::First}, {"QLinearSoftmax", Passage::Softmax}, {"QuantizeLinear", Passage::Quantize},
 };
 // clang-format on
-static_assert(std::ranges::is_sorted(kPassages, {}, &Row::op) && std::ranges::is_sorted(kContribPassages, {}, &Row::op));
+static_assert(std::ranges::is_sorted(kPassages, {}, &Row::op) &&
+              std::ranges::is_sorted(kContribPassages, {}, &Row::op));
 
 Passage passage_of(const LoadedNode& node) {
   const auto find = [&](const auto& rows) {
@@ -160,17 +161,6 @@ Axes with(const Axes& axes, const Axes& perm) {
   return result;
 }
 
-// The permutation with `count` dims for the one at `axis` of the source.
-Axes widened(const Axes& perm, std::int64_t axis, std::size_t count) {
-  const auto more = static_cast<std::int64_t>(count);
-  Axes result;
-  for (const std::int64_t each : perm) {
-    if (each != axis) result.push_back(each < axis ? each : each + more - 1);
-    for (std::int64_t i = 0; each == axis && i < more; ++i) result.push_back(axis + i);
-  }
-  return result;
-}
-
 TensorType transposed(TensorType type, const Axes& perm) {
   if (!type.shape || type.shape->size() != perm.size()) return type;
   Shape sizes;
@@ -185,7 +175,7 @@ TensorType unsqueezed(TensorType type, const Axes& axes) {
   std::size_t next = 0;
   for (std::size_t i = 0; i < type.shape->size() + axes.size(); ++i)
     sizes.push_back(std::ranges::find(axes, static_cast<std::int64_t>(i)) != axes.end() ? Dim(1)
-                                                                                         : (*type.shape)[next++]);
+                                                                                        : (*type.shape)[next++]);
   type.shape = std::move(sizes);
   return type;
 }
@@ -337,7 +327,7 @@ class LoadedGraph::Transposer {
     const Passage passage = passage_of(each);
     std::vector<std::size_t> inputs;
     for (std::size_t i = 0; i < each.inputs.size(); ++i) {
-      const bool is_passed = passage == Passage::All || passage == Passage::Concat              ? true
+      const bool is_passed = passage == Passage::All || passage == Passage::Concat        ? true
                              : passage == Passage::Broadcast && each.inputs[i] != kAbsent ? rank_of(each.inputs[i]) != 0
                              : passage == Passage::QLinearBinary                          ? i == 0 || i == 3
                              : passage == Passage::QLinearConcat                          ? i >= 2 && i % 3 == 2
@@ -347,11 +337,7 @@ class LoadedGraph::Transposer {
     return inputs;
   }
 
-  int cost_of_rank(ValueId value) const {
-    const Shape* sizes = value == kAbsent ? nullptr : graph_.shape(value);
-    if (sizes == nullptr) return kRankOfUnknown;
-    return static_cast<int>(std::ranges::count_if(*sizes, [](const Dim& size) { return size != Dim(1); }));
-  }
+  int cost_of_rank(ValueId value) const { return static_cast<int>(graph_.wide_rank(value).value_or(kRankOfUnknown)); }
 
   // Negative where it removes a Transpose.
   int cost_of(ValueId value, const Axes& perm) const {
@@ -406,13 +392,15 @@ class LoadedGraph::Transposer {
   bool looks_past(std::int32_t id) const {
     const LoadedNode& each = node(id);
     return each.op == "DequantizeLinear" && graph_.writer(each.inputs[0]) < 0 && graph_.is_constant(each.inputs[0]) &&
-           quantised_axis(id) != kUnknownAxis && is_local(each.inputs[0]) && graph_.only_reader(each.outputs.front()) >= 0;
+           quantised_axis(id) != kUnknownAxis && is_local(each.inputs[0]) &&
+           graph_.only_reader(each.outputs.front()) >= 0;
   }
 
   void set_dequantised(std::int32_t id, ValueId source, std::int64_t axis) {
     graph_.set_input(id, 0, source);
     if (axis >= 0) set_axes(id, {axis});
-    graph_.retyped_.insert_or_assign(result(id), TensorType{graph_.type(result(id)).element, graph_.type(source).shape});
+    graph_.retyped_.insert_or_assign(result(id),
+                                     TensorType{graph_.type(result(id)).element, graph_.type(source).shape});
   }
 
   // A QuantizeLinear and a DequantizeLinear like `model` behind `id`.
@@ -608,12 +596,9 @@ class LoadedGraph::Transposer {
       }
       case Passage::Gather: {
         Axes axis = {axis_of(id, 0)};
-        const std::optional<std::size_t> places = rank_of(node(id).inputs[1]);
-        if (!places || !normalise(axis, rank)) return false;
-        set_axes(id, {each.perm[at(axis[0])]});
-        transpose_input(id, 0, each.inverse);
-        transpose_outputs(id, widened(each.perm, node(id).axes.front(), *places));
-        return true;
+        const ValueId place = node(id).inputs[1];
+        if (rank_of(place) != 0 || !graph_.is_constant(place) || !normalise(axis, rank)) return false;
+        return pass_reduced(each, {each.perm[at(axis[0])]});
       }
       case Passage::Shape:
         return pass_shape(each);
@@ -652,7 +637,7 @@ class LoadedGraph::Transposer {
       }
       case Passage::Reshape: {
         const std::optional<Axes> perm = perm_of_reshape(each);
-        return perm && merge(each, *perm);
+        return perm ? merge(each, *perm) : pass_split(each);
       }
     }
     transpose_inputs(each);
@@ -679,9 +664,9 @@ class LoadedGraph::Transposer {
   void permute_input(std::int32_t id, std::size_t i, std::size_t count) {
     const ValueId input = node(id).inputs[i];
     const Shape* sizes = graph_.shape(input);
-    const bool is_list = sizes != nullptr && sizes->size() == 1 &&
-                         ((*sizes)[0] == Dim(static_cast<std::int64_t>(count)) || (*sizes)[0] == Dim(0) ||
-                          node(id).op == "Tile");
+    const bool is_list =
+        sizes != nullptr && sizes->size() == 1 &&
+        ((*sizes)[0] == Dim(static_cast<std::int64_t>(count)) || (*sizes)[0] == Dim(0) || node(id).op == "Tile");
     if (graph_.is_constant(input) && is_list) return graph_.set_input(id, i, add_constant(input));
     const std::int32_t gather = add("Gather", {input, add_axes(input, count)}, input, graph_.type(input), {});
     graph_.set_input(id, i, result(gather));
@@ -743,9 +728,9 @@ class LoadedGraph::Transposer {
       if (is_stated) return false;
       const auto* starts = is_input || node(id).like == nullptr ? nullptr : node(id).like->integers("starts");
       const Shape* count = is_input ? graph_.shape(node(id).inputs[1]) : nullptr;
-      const auto found = starts != nullptr                           ? std::optional(static_cast<std::int64_t>(starts->size()))
+      const auto found = starts != nullptr ? std::optional(static_cast<std::int64_t>(starts->size()))
                          : count != nullptr && count->size() == 1 ? (*count)[0].value64()
-                                                                    : std::nullopt;
+                                                                  : std::nullopt;
       if (!found) return false;
       axes.emplace(at(*found));
       std::iota(axes->begin(), axes->end(), 0);
@@ -764,8 +749,8 @@ class LoadedGraph::Transposer {
       const Axes both = composed(each.perm, perm);
       if (node(id).op == "Reshape") {
         graph_.remove(id);
-        graph_.add_node({.op = "Transpose", .domain = "", .inputs = {source}, .captured = {}, .outputs = {last},
-                         .axes = both});
+        graph_.add_node(
+            {.op = "Transpose", .domain = "", .inputs = {source}, .captured = {}, .outputs = {last}, .axes = both});
       } else {
         graph_.set_input(id, 0, source);
         set_axes(id, both);
@@ -794,12 +779,10 @@ class LoadedGraph::Transposer {
   std::optional<Axes> perm_of_reshape(const Push& each) const {
     const Shape* sizes = graph_.shape(node(each.node).inputs[0]);
     const Shape* target = graph_.shape(result(each.node));
-    const auto is_fixed = [](const Shape& shape) {
-      return std::ranges::all_of(shape, [](const Dim& size) { return size.is_constant(); });
-    };
     if (graph_.shape(node(each.transpose).inputs[0]) == nullptr || sizes == nullptr || target == nullptr ||
         node(each.node).inputs.size() < 2 || !graph_.is_constant(node(each.node).inputs[1]) ||
-        sizes->size() != target->size() || !is_fixed(*sizes) || !is_fixed(*target))
+        sizes->size() != target->size() || !graph_.is_fixed(node(each.node).inputs[0]) ||
+        !graph_.is_fixed(result(each.node)))
       return std::nullopt;
     std::vector<std::optional<Dim>> left(sizes->begin(), sizes->end());
     Axes perm;
@@ -812,6 +795,40 @@ class LoadedGraph::Transposer {
       perm.push_back(static_cast<std::int64_t>(i));
     }
     return perm;
+  }
+
+  // A Reshape that splits dims, and merges none.
+  bool pass_split(const Push& each) {
+    const std::int32_t id = each.node;
+    const ValueId from = node(id).inputs[0], to = result(id);
+    if (!graph_.is_fixed(from) || !graph_.is_fixed(to) || !graph_.is_constant(node(id).inputs[1])) return false;
+    const Shape sizes = *graph_.shape(from), target = *graph_.shape(to);
+    if (target.size() <= sizes.size()) return false;
+    std::vector<std::size_t> counts;  // of dims that each is split into
+    std::size_t next = 0;
+    for (const Dim& size : sizes) {
+      Dim product(1);
+      const std::size_t first = next;
+      do {
+        if (next == target.size()) return false;
+        product = product * target[next++];
+      } while (product != size);
+      counts.push_back(next - first);
+    }
+    if (next != target.size()) return false;
+    Axes firsts(counts.size()), moved;  // by dim of the source
+    std::int64_t place = 0;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      firsts[i] = place;
+      place += static_cast<std::int64_t>(counts[at(each.inverse[i])]);
+    }
+    for (std::size_t i = 0; i < counts.size(); ++i)
+      for (std::size_t k = 0; k < counts[i]; ++k)
+        moved.push_back(firsts[at(each.perm[i])] + static_cast<std::int64_t>(k));
+    transpose_input(id, 0, each.inverse);
+    graph_.set_input(id, 1, add_constant(node(id).inputs[1]));
+    transpose_outputs(id, moved);
+    return true;
   }
 
   // --- after the pushes ---
