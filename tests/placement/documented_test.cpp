@@ -38,7 +38,7 @@ const Statement kStatements[] = {
     {"coreml", "opset=17: x:f32[8], s:i64[1], e:i64[1]=[4] -> y = Slice(x, s, e)", "Slice: starts are not constant"},
     {"directml", "opset=14: x:i32[4] -> y = Relu(x)", ""},
     {"directml", "opset=14: x:f64[4] -> y = Relu(x)", "no kernel: float64"},
-    {"directml", "opset=17: x:f32[4] -> y = HardSwish(x)", "no kernel: operator"},
+    {"directml", "opset=17: x:f32[4] -> y = Unique(x)", "no kernel: operator"},
     {"directml", "opset=21: x:f32[4] -> y = Cos(x)", ""},
     {"directml", "opset=22: x:f32[4] -> y = Cos(x)", "no kernel: opset 22"},
     {"directml", "opset=13: x:i64[4], m:i64[4] -> y = Mod(x, m)", "no kernel: int64"},

@@ -158,7 +158,7 @@ Answer ask_operand(const Part& part, NodeUnit::Operand operand, const NodeUnits&
       return static_cast<double>(*count) > number_of(part.values.front());
     }
     case PlacementTest::Free:
-      return shape == nullptr || !std::ranges::all_of(*shape, [](const Dim& dim) { return dim.is_constant(); });
+      return !loaded.is_fixed(value);
     case PlacementTest::Empty:
       return is_empty(value, loaded);
     case PlacementTest::Named:

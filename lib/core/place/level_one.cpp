@@ -40,10 +40,6 @@ bool is_all_of(const TensorValue& value, double number) {
   });
 }
 
-bool is_fixed(const Shape& shape) {
-  return std::ranges::all_of(shape, [](const Dim& dim) { return dim.is_constant(); });
-}
-
 // An attribute as text, so that equal ones are equal.
 std::string text_of(const Attribute& attribute) {
   std::string text = cat(attribute.name, "=");
@@ -62,25 +58,28 @@ std::string text_of(const Attribute& attribute) {
 
 }  // namespace
 
-// The runtime's inference follows no sizes that nodes compute: behind a Reshape to such sizes, no rank is known.
+// The runtime's inference follows no sizes that nodes compute: behind a Reshape to such sizes, only the rank is known.
 void LoadedGraph::infer() {
   for (const std::int32_t id : order()) infer(id);
 }
 
 void LoadedGraph::infer(std::int32_t id) {
-  constexpr std::string_view kSized[] = {"ConstantOfShape", "Expand", "Reshape"};
+  constexpr std::string_view kSized[] = {"ConstantOfShape", "Expand", "Range", "Reshape"};
   const LoadedNode& each = node(id);
   const auto is_vague = [&](ValueId value) { return value != kAbsent && vague_[at(value)]; };
   const bool has_sizes = is_one_of(each.op, kSized) && is_plain(each);
-  const bool is_unsized = has_sizes && !is_constant(each.inputs.back());
-  const bool is_behind =
-      has_sizes ? each.op == "Expand" && is_vague(each.inputs.front()) : std::ranges::any_of(each.inputs, is_vague);
+  const auto is_given = [&](ValueId value) { return value == kAbsent || is_constant(value); };
+  const bool is_unsized =
+      has_sizes && !(each.op == "Range" ? std::ranges::all_of(each.inputs, is_given) : is_given(each.inputs.back()));
+  const bool is_behind = has_sizes                              ? each.op == "Expand" && is_vague(each.inputs.front())
+                         : each.op == "Shape" && is_plain(each) ? false
+                                                                : std::ranges::any_of(each.inputs, is_vague);
   for (const ValueId output : each.outputs) {
     if (output == kAbsent) continue;
     const auto& own = type(output).shape;
     // The file may state what inference does not find.
     const bool is_stated = !is_made(output) && graph_.value(output).declared.shape.has_value();
-    vague_[at(output)] = !is_stated && (is_unsized || (is_behind && own && !own->empty()));
+    vague_[at(output)] = !is_stated && own && !own->empty() && (is_unsized || is_behind);
   }
 }
 
@@ -120,8 +119,10 @@ bool LoadedGraph::apply_rule(std::int32_t id) {
     const bool has_mask = each.outputs.size() > 1 && each.outputs[1] != kAbsent &&
                           (output_[at(each.outputs[1])] || !readers(each.outputs[1]).empty());
     const TensorValue* trains = known(input(2));
+    const TensorValue* ratio = known(second);
     const bool is_training = input(2) != kAbsent && (trains == nullptr || !is_all_of(*trains, 0));
-    return !has_mask && !is_training && bypass(id, first);
+    const bool drops = is_training && (ratio == nullptr || !is_all_of(*ratio, 0));
+    return !has_mask && !drops && bypass(id, first);
   }
   if (each.op == "Cast") {
     if (first != kAbsent && type(first).element == type(each.outputs.front()).element) return bypass(id, first);
@@ -139,10 +140,16 @@ bool LoadedGraph::apply_rule(std::int32_t id) {
                           });
     return is_whole && is_constant(second) && is_constant(input(2)) && bypass(id, first);
   }
+  if (each.op == "Unsqueeze") {  // of a stored tensor, which gets another shape
+    const bool is_stored_one = is_constant(first) && writer(first) < 0 && (second == kAbsent || is_constant(second));
+    if (!is_stored_one || produces_output(each)) return false;
+    const ValueId result = each.outputs.front();
+    return bypass(id, add_value(result, type(result), true));
+  }
   if (each.op == "Expand") {
     const TensorValue* target = known(second);
     const Shape *from = shape(first), *to = shape(each.outputs.front());
-    return is_constant(second) && target != nullptr && from != nullptr && to != nullptr && is_fixed(*from) &&
+    return is_constant(second) && target != nullptr && is_fixed(first) && is_fixed(each.outputs.front()) &&
            *from == *to && bypass(id, first);
   }
   const bool is_sum = each.op == "Add" || each.op == "Sub";
@@ -209,7 +216,7 @@ bool LoadedGraph::fuse_into_conv(std::int32_t id) {
     const Shape* few = shape(numbers);
     if (!is_constant(numbers) || few == nullptr || after.inputs[0] == after.inputs[1]) return false;
     if (after.op == "Mul" && few->empty()) {
-      fuse(id, next);
+      fuse_weights(id, next);
       return true;
     }
     const std::size_t rank = weights->size();  // of the convolution's result, too
@@ -221,8 +228,26 @@ bool LoadedGraph::fuse_into_conv(std::int32_t id) {
   } else {
     return false;
   }
-  fuse(id, next);
+  fuse_weights(id, next);
   return true;
+}
+
+// The weights and the bias are new tensors.
+void LoadedGraph::fuse_weights(std::int32_t id, std::int32_t next) {
+  const bool keeps_weights = node(next).op == "Add";
+  const auto make_anew = [&](std::size_t i) {
+    const ValueId old = node(id).inputs[i];
+    set_input(id, i, add_value(old, type(old), true));
+  };
+  if (!keeps_weights) make_anew(1);
+  if (node(id).inputs.size() > 2 && node(id).inputs[2] != kAbsent) {
+    make_anew(2);
+  } else if (node(next).op != "Mul") {
+    const ValueId added = node(next).inputs[node(next).inputs[0] == node(id).outputs.front() ? 1 : 0];
+    node(id).inputs.resize(3, kAbsent);
+    set_input(id, 2, add_value(added, type(added), true));
+  }
+  fuse(id, next);
 }
 
 // A Pad of zeros before convolutions, which have pads of their own.
@@ -312,13 +337,14 @@ bool LoadedGraph::fold_constants() {
     if (!is_repeatable(each)) continue;
     bool is_known = false;
     if (each.op == "Shape" && is_plain(each)) {
-      const Shape* sizes = shape(each.inputs[0]);
-      is_known = sizes != nullptr && is_fixed(*sizes);
+      is_known = is_fixed(each.inputs[0]);
     } else if (each.op != "DequantizeLinear") {
       is_known =
           std::ranges::all_of(each.inputs, [&](ValueId value) { return value == kAbsent || is_constant(value); });
     }
-    if (!is_known) continue;
+    const bool is_tensor = std::ranges::all_of(
+        each.outputs, [&](ValueId value) { return value == kAbsent || type(value).container == Container::Tensor; });
+    if (!is_known || !is_tensor) continue;
     for (const ValueId output : each.outputs)
       if (output != kAbsent) constant_[at(output)] = true;
     remove(n);
@@ -345,7 +371,7 @@ bool LoadedGraph::fuse_sums() {
     if (rows == nullptr || columns == nullptr || added == nullptr || columns->size() != 2) continue;
     const bool is_matrix = rows->size() == 2;
     const Dim &depth = (*columns)[0], &width = (*columns)[1];
-    if (!is_matrix && (!is_fixed(*rows) || !is_fixed(*columns) || feeds_attention(product, sum))) continue;
+    if (!is_matrix && (!is_fixed(left) || !is_fixed(right) || feeds_attention(product, sum))) continue;
     const bool is_row = added->size() == 1 && (*added)[0] == width;
     const auto fits = [&](const Dim& height) {
       return (height == Dim(1) && (*added)[1] == width) ||
@@ -419,7 +445,8 @@ std::int32_t LoadedGraph::add_reshape(ValueId from, TensorType type) {
 
 bool LoadedGraph::is_same_size(ValueId a, ValueId b, std::size_t axis) const {
   const Shape *x = shape(a), *y = shape(b);
-  return x != nullptr && y != nullptr && axis < x->size() && axis < y->size() && (*x)[axis] == (*y)[axis];
+  return x != nullptr && y != nullptr && !vague_[at(a)] && !vague_[at(b)] && axis < x->size() && axis < y->size() &&
+         (*x)[axis] == (*y)[axis];
 }
 
 // The sizes that a Concat of single sizes gives a Reshape of `root`: stored ones, 0 for those of `root` at the same
@@ -443,7 +470,7 @@ std::optional<std::vector<std::int64_t>> LoadedGraph::shape_of_concat(std::int32
       continue;
     }
     const LoadedNode* unsqueeze = writing(input, "Unsqueeze");
-    const LoadedNode* gather = writing(unsqueeze == nullptr ? input : unsqueeze->inputs[0], "Gather");
+    const LoadedNode* gather = unsqueeze == nullptr ? nullptr : writing(unsqueeze->inputs[0], "Gather");
     const LoadedNode* measure = gather == nullptr ? nullptr : writing(gather->inputs[0], "Shape");
     const TensorValue* place = gather == nullptr ? nullptr : known(gather->inputs[1]);
     const auto axis = static_cast<std::int64_t>(sizes.size());
@@ -474,8 +501,7 @@ bool LoadedGraph::fuse_chain(std::int32_t id) {
     if (next < 0 || !is_one_of(node(next).op, kChained) || !is_plain(node(next)) || node(next).inputs[0] != result ||
         keeps_zeros(next))
       break;
-    const Shape* sizes = shape(node(next).outputs.front());
-    if (sizes == nullptr || !is_fixed(*sizes)) break;
+    if (!is_fixed(node(next).outputs.front())) break;
     chain.push_back(next);
   }
   if (chain.size() < 2) return false;

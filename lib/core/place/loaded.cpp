@@ -47,8 +47,13 @@ LoadedGraph::LoadedGraph(const Model& model, const Analysis& analysis)
     const bool is_stored = node.op == "Constant" && is_plain(node);
     node.is_gone = is_stored;
     if (!is_stored) link(node.file);
-    for (const ValueId output : node.outputs)
-      if (output != kAbsent && is_stored) constant_[at(output)] = true;
+    if (!is_stored) continue;
+    const Tensor* tensor = from.constant();
+    for (const ValueId output : node.outputs) {
+      if (output == kAbsent) continue;
+      constant_[at(output)] = true;
+      if (tensor != nullptr && tensor->value) constants_.emplace(output, &*tensor->value);
+    }
   }
 }
 
@@ -64,11 +69,53 @@ void LoadedGraph::find_captured(GraphId body, std::vector<ValueId>& values) cons
     for (const GraphId inner : node.bodies()) find_captured(inner, values);
 }
 
+bool LoadedGraph::is_fixed(ValueId value) const {
+  const Shape* sizes = shape(value);
+  return sizes != nullptr && !vague_[at(value)] &&
+         std::ranges::all_of(*sizes, [](const Dim& size) { return size.is_constant(); });
+}
+
+std::optional<std::size_t> LoadedGraph::wide_rank(ValueId value) const {
+  const Shape* sizes = shape(value);
+  if (sizes == nullptr) return std::nullopt;
+  const auto ones = vague_[at(value)] ? 0 : std::ranges::count(*sizes, Dim(1));
+  return sizes->size() - static_cast<std::size_t>(ones);
+}
+
+void LoadedGraph::expand(const Provider& provider) {
+  // Defined by other operators, and without a kernel for the CPU.
+  constexpr std::string_view kDefined[] = {"Bernoulli",
+                                           "CastLike",
+                                           "CenterCropPad",
+                                           "GroupNormalization",
+                                           "HardSwish",
+                                           "Mish",
+                                           "NegativeLogLikelihoodLoss",
+                                           "SequenceMap",
+                                           "SoftmaxCrossEntropyLoss",
+                                           "Swish"};
+  for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
+    LoadedNode& each = nodes_[n];
+    const auto found = provider.operators.find(each.op);
+    const bool has_kernel = found != provider.operators.end() && !found->second.kernels.empty();
+    if (!is_plain(each) || has_kernel || std::ranges::find(kDefined, each.op) == std::end(kDefined)) continue;
+    if (each.op != "CastLike") {
+      each.is_expanded = true;
+      continue;
+    }
+    LoadedNode cast{.op = "Cast", .domain = "", .inputs = {each.inputs[0]}, .captured = {}, .outputs = each.outputs};
+    remove(static_cast<std::int32_t>(n));
+    add_node(std::move(cast));
+  }
+}
+
 const TensorValue* LoadedGraph::known(ValueId value) const {
   if (value == kAbsent || is_made(value)) return nullptr;
   const std::int32_t stored = graph_.value(value).initializer;
   const auto& held = stored < 0 ? analysis_.values[at(value)] : graph_.initializers[at(stored)].value;
-  return held ? &*held : nullptr;
+  if (held) return &*held;
+  const auto written = constants_.find(value);
+  return written == constants_.end() ? nullptr : written->second;
 }
 
 void LoadedGraph::link(std::int32_t id) {
@@ -88,7 +135,7 @@ ValueId LoadedGraph::add_value(ValueId original, TensorType type, bool is_consta
   const auto value = static_cast<ValueId>(constant_.size());
   constant_.push_back(is_constant);
   output_.push_back(false);
-  vague_.push_back(false);
+  vague_.push_back(vague_[at(original)]);
   writer_.push_back(-1);
   readers_.emplace_back();
   originals_.push_back(this->original(original));

@@ -10,6 +10,7 @@
 
 #include "pagoda/core/analysis.h"
 #include "pagoda/core/model.h"
+#include "pagoda/core/placement.h"
 
 namespace pagoda::inline core {
 
@@ -20,6 +21,7 @@ struct LoadedNode {
   std::vector<ValueId> inputs, captured, outputs;  // captured: read by its bodies
   bool is_gone = false;
   bool has_bodies = false;
+  bool is_expanded = false;  // the runtime runs the nodes by which ONNX defines the operator
   std::vector<std::int64_t> axes =
       {};                // where transposes moved them, or of a node that the runtime made; perm of Transpose
   std::string key = {};  // LoadedGraph::key_of(), once asked for
@@ -38,6 +40,8 @@ class LoadedGraph {
  public:
   // As the file has it, but for constants.
   LoadedGraph(const Model& model, const Analysis& analysis);
+  // Expands operators for which the runtime has no kernels, but those that the provider has kernels for.
+  void expand(const Provider& provider);
   // Removes, folds and fuses nodes as the runtime's first level of optimisation does.
   void optimise();
 
@@ -59,9 +63,9 @@ class LoadedGraph {
   ValueId original(ValueId value) const {
     return is_made(value) ? originals_[at(value) - graph_.values.size()] : value;
   }
-  // As the runtime knows it: null behind sizes that are computed when the model runs.
+  // Null: its rank is not known. Not each of its sizes is one that the runtime knows: is_fixed().
   const Shape* shape(ValueId value) const {
-    if (value == kAbsent || vague_[at(value)]) return nullptr;
+    if (value == kAbsent) return nullptr;
     const TensorType& known = type(value);
     return known.shape ? &*known.shape : nullptr;
   }
@@ -70,6 +74,8 @@ class LoadedGraph {
     const auto& stated = graph_.value(original(value)).declared.shape;
     return stated && !is_made(value) ? &*stated : nullptr;
   }
+  // Whether the runtime knows each size as a number: not behind sizes that are computed when the model runs.
+  bool is_fixed(ValueId value) const;
   const TensorValue* known(ValueId value) const;
   std::int32_t writer(ValueId value) const { return value == kAbsent ? -1 : writer_[at(value)]; }
   // Nodes that read the value or whose bodies do, in order.
@@ -85,6 +91,8 @@ class LoadedGraph {
   std::vector<bool> constant_in_file() const;  // by value: whether it depends on no input, as the file has it
   void find_captured(GraphId body, std::vector<ValueId>& values) const;
 
+  // The number of sizes that may not be 1.
+  std::optional<std::size_t> wide_rank(ValueId value) const;
   bool is_made(ValueId value) const { return value != kAbsent && at(value) >= graph_.values.size(); }
   ValueId add_value(ValueId original, TensorType type, bool is_constant = false);
   std::int32_t add_node(LoadedNode node);
@@ -108,6 +116,7 @@ class LoadedGraph {
   bool apply_rules();
   bool apply_rule(std::int32_t id);
   bool fuse_into_conv(std::int32_t id);
+  void fuse_weights(std::int32_t id, std::int32_t next);
   bool fuse_pad(std::int32_t id);
   bool merge_equal();
   bool fold_constants();
@@ -128,9 +137,11 @@ class LoadedGraph {
   const Graph& graph_;
   const Analysis& analysis_;
   std::vector<LoadedNode> nodes_;
-  std::vector<bool> constant_, output_, vague_;
-  std::vector<ValueId> originals_;                   // of values that the runtime made
-  std::unordered_map<ValueId, TensorType> retyped_;  // these, and stored tensors that it transposed
+  std::vector<bool> constant_, output_;
+  std::vector<bool> vague_;                                    // some size is not known to the runtime's inference
+  std::vector<ValueId> originals_;                             // of values that the runtime made
+  std::unordered_map<ValueId, TensorType> retyped_;            // these, and stored tensors that it transposed
+  std::unordered_map<ValueId, const TensorValue*> constants_;  // of Constant nodes
   std::vector<std::int32_t> writer_;
   std::vector<std::vector<std::int32_t>> readers_;  // sorted
 };

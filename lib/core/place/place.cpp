@@ -66,7 +66,10 @@ class Placer {
       result_.nodes.push_back(
           {.on = fate == Fate::Fused ? PlacedOn::Fused : PlacedOn::Folded, .part = -1, .reason = {}});
     for (std::size_t n = 0; n < nodes_.size(); ++n)
-      if (!nodes_[n].is_gone && nodes_[n].file >= 0) result_.nodes[index(nodes_[n].file)] = std::move(rows_[n]);
+      if (!nodes_[n].is_gone && nodes_[n].file >= 0) {
+        PlacedNode& row = result_.nodes[index(nodes_[n].file)] = std::move(rows_[n]);
+        if (nodes_[n].is_expanded) row = {.on = PlacedOn::Fused, .part = -1, .reason = {}};
+      }
     return std::move(result_);
   }
 
@@ -153,6 +156,10 @@ class Placer {
       row = {.on = PlacedOn::Unknown,
              .part = -1,
              .reason = "a function of the file, which the runtime replaces by its nodes"};
+      return;
+    }
+    if (node.is_expanded) {  // most such nodes have kernels
+      row.on = PlacedOn::Provider;
       return;
     }
     const auto found = provider_.operators.find(qualified_name(node));
@@ -326,6 +333,7 @@ const ProviderCure* cure_of(const Provider& provider, std::string_view reason, s
 GraphPlacement place(const Model& model, const Analysis& analysis, const Provider& provider,
                      const PlaceOptions& options) {
   LoadedGraph loaded(model, analysis);
+  loaded.expand(provider);
   if (options.form == PlacementForm::Default) loaded.optimise();
   return Placer(model, loaded, provider, {options.with_cures, has_open_sizes(analysis, options.form)}).run();
 }

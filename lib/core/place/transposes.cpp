@@ -17,7 +17,7 @@ namespace {
 using Axes = std::vector<std::int64_t>;
 
 constexpr std::int64_t kFirstOpset = 7;  // of those that the runtime moves Transposes in
-constexpr int kRankOfUnknown = 5;
+constexpr std::size_t kRankOfUnknown = 5;
 
 // How a Transpose passes an operator, and through which inputs.
 enum class Passage : std::uint8_t {
@@ -33,7 +33,7 @@ enum class Passage : std::uint8_t {
   Tile,
   Reduce,
   ArgReduce,
-  Gather,  // at one axis
+  Gather,  // of one place, which is known
   Squeeze,
   Unsqueeze,
   Slice,
@@ -57,7 +57,7 @@ constexpr Row kPassages[] = {
     {"BitShift", Passage::Broadcast}, {"Cast", Passage::First}, {"CastLike", Passage::First},
     {"Ceil", Passage::First}, {"Celu", Passage::First}, {"Clip", Passage::First}, {"Concat", Passage::Concat},
     {"Cos", Passage::First}, {"Cosh", Passage::First}, {"DequantizeLinear", Passage::Quantize},
-    {"Div", Passage::Broadcast}, {"Equal", Passage::Broadcast}, {"Erf", Passage::First}, {"Exp", Passage::First},
+    {"Div", Passage::Broadcast}, {"Elu", Passage::First}, {"Equal", Passage::Broadcast}, {"Erf", Passage::First}, {"Exp", Passage::First},
     {"Floor", Passage::First}, {"Gather", Passage::Gather}, {"Gelu", Passage::First}, {"Greater", Passage::Broadcast},
     {"GreaterOrEqual", Passage::Broadcast}, {"HardSigmoid", Passage::First}, {"HardSwish", Passage::First},
     {"Hardmax", Passage::Softmax}, {"Identity", Passage::First}, {"IsInf", Passage::First},
@@ -158,17 +158,6 @@ Axes with(const Axes& axes, const Axes& perm) {
   std::size_t next = 0;
   for (std::size_t i = 0; i < rank; ++i)
     result.push_back(is_added(i) ? static_cast<std::int64_t>(i) : places[at(perm[next++])]);
-  return result;
-}
-
-// The permutation with `count` dims for the one at `axis` of the source.
-Axes widened(const Axes& perm, std::int64_t axis, std::size_t count) {
-  const auto more = static_cast<std::int64_t>(count);
-  Axes result;
-  for (const std::int64_t each : perm) {
-    if (each != axis) result.push_back(each < axis ? each : each + more - 1);
-    for (std::int64_t i = 0; each == axis && i < more; ++i) result.push_back(axis + i);
-  }
   return result;
 }
 
@@ -348,11 +337,7 @@ class LoadedGraph::Transposer {
     return inputs;
   }
 
-  int cost_of_rank(ValueId value) const {
-    const Shape* sizes = value == kAbsent ? nullptr : graph_.shape(value);
-    if (sizes == nullptr) return kRankOfUnknown;
-    return static_cast<int>(std::ranges::count_if(*sizes, [](const Dim& size) { return size != Dim(1); }));
-  }
+  int cost_of_rank(ValueId value) const { return static_cast<int>(graph_.wide_rank(value).value_or(kRankOfUnknown)); }
 
   // Negative where it removes a Transpose.
   int cost_of(ValueId value, const Axes& perm) const {
@@ -611,12 +596,9 @@ class LoadedGraph::Transposer {
       }
       case Passage::Gather: {
         Axes axis = {axis_of(id, 0)};
-        const std::optional<std::size_t> places = rank_of(node(id).inputs[1]);
-        if (!places || !normalise(axis, rank)) return false;
-        set_axes(id, {each.perm[at(axis[0])]});
-        transpose_input(id, 0, each.inverse);
-        transpose_outputs(id, widened(each.perm, node(id).axes.front(), *places));
-        return true;
+        const ValueId place = node(id).inputs[1];
+        if (rank_of(place) != 0 || !graph_.is_constant(place) || !normalise(axis, rank)) return false;
+        return pass_reduced(each, {each.perm[at(axis[0])]});
       }
       case Passage::Shape:
         return pass_shape(each);
@@ -655,7 +637,7 @@ class LoadedGraph::Transposer {
       }
       case Passage::Reshape: {
         const std::optional<Axes> perm = perm_of_reshape(each);
-        return perm && merge(each, *perm);
+        return perm ? merge(each, *perm) : pass_split(each);
       }
     }
     transpose_inputs(each);
@@ -797,12 +779,10 @@ class LoadedGraph::Transposer {
   std::optional<Axes> perm_of_reshape(const Push& each) const {
     const Shape* sizes = graph_.shape(node(each.node).inputs[0]);
     const Shape* target = graph_.shape(result(each.node));
-    const auto is_fixed = [](const Shape& shape) {
-      return std::ranges::all_of(shape, [](const Dim& size) { return size.is_constant(); });
-    };
     if (graph_.shape(node(each.transpose).inputs[0]) == nullptr || sizes == nullptr || target == nullptr ||
         node(each.node).inputs.size() < 2 || !graph_.is_constant(node(each.node).inputs[1]) ||
-        sizes->size() != target->size() || !is_fixed(*sizes) || !is_fixed(*target))
+        sizes->size() != target->size() || !graph_.is_fixed(node(each.node).inputs[0]) ||
+        !graph_.is_fixed(result(each.node)))
       return std::nullopt;
     std::vector<std::optional<Dim>> left(sizes->begin(), sizes->end());
     Axes perm;
@@ -815,6 +795,40 @@ class LoadedGraph::Transposer {
       perm.push_back(static_cast<std::int64_t>(i));
     }
     return perm;
+  }
+
+  // A Reshape that splits dims, and merges none.
+  bool pass_split(const Push& each) {
+    const std::int32_t id = each.node;
+    const ValueId from = node(id).inputs[0], to = result(id);
+    if (!graph_.is_fixed(from) || !graph_.is_fixed(to) || !graph_.is_constant(node(id).inputs[1])) return false;
+    const Shape sizes = *graph_.shape(from), target = *graph_.shape(to);
+    if (target.size() <= sizes.size()) return false;
+    std::vector<std::size_t> counts;  // of dims that each is split into
+    std::size_t next = 0;
+    for (const Dim& size : sizes) {
+      Dim product(1);
+      const std::size_t first = next;
+      do {
+        if (next == target.size()) return false;
+        product = product * target[next++];
+      } while (product != size);
+      counts.push_back(next - first);
+    }
+    if (next != target.size()) return false;
+    Axes firsts(counts.size()), moved;  // by dim of the source
+    std::int64_t place = 0;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      firsts[i] = place;
+      place += static_cast<std::int64_t>(counts[at(each.inverse[i])]);
+    }
+    for (std::size_t i = 0; i < counts.size(); ++i)
+      for (std::size_t k = 0; k < counts[i]; ++k)
+        moved.push_back(firsts[at(each.perm[i])] + static_cast<std::int64_t>(k));
+    transpose_input(id, 0, each.inverse);
+    graph_.set_input(id, 1, add_constant(node(id).inputs[1]));
+    transpose_outputs(id, moved);
+    return true;
   }
 
   // --- after the pushes ---

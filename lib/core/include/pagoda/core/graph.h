@@ -70,9 +70,9 @@ using ValueIds = base::SmallVector<ValueId, 2>;
 struct Node {
   Name name;
   Name op_type;
-  Name domain;    // "" for ai.onnx
-  Name overload;  // of a local function
-  Name scope;     // module path as the exporter recorded it, with dots or slashes; may be empty
+  Name domain;      // "" for ai.onnx
+  Name overload;    // of a local function
+  Name scope;       // module path as the exporter recorded it, with dots or slashes; may be empty
   ValueIds inputs;  // kAbsent for an omitted optional input
   ValueIds outputs;
   std::vector<Attribute> attributes;
@@ -96,7 +96,7 @@ struct Value {
   std::int32_t initializer = -1;  // index into Graph::initializers
   ValueId outer = kAbsent;        // for a capture: the value's id in the enclosing graph
   bool is_input = false;
-  bool is_default = false;        // a stored tensor that the file lists as an input, too
+  bool is_default = false;  // a stored tensor that the file lists as an input, too
 };
 
 struct Graph {
