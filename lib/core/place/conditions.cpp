@@ -130,6 +130,8 @@ Answer ask_operand(const Part& part, NodeUnit::Operand operand, const NodeUnits&
       return std::ranges::any_of(units.readers(value), is_listed);
     case PlacementTest::OnlyReadBy:
       return !loaded.is_output(value) && std::ranges::all_of(units.readers(value), is_listed);
+    case PlacementTest::ReadOnCpu:
+      return std::ranges::any_of(units.readers(value), [&](std::int32_t id) { return is_listed(id) && units.is_on_cpu(id); });
     case PlacementTest::GraphInput:
       return loaded.writer(value) < 0 && !loaded.is_constant(value);
     case PlacementTest::GraphOutput:

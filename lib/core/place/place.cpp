@@ -47,7 +47,8 @@ class Placer {
   }
 
   GraphPlacement run() {
-    for (std::size_t unit = 0; unit < units_.all().size(); ++unit) ask(unit);
+    for (auto n = order_.rbegin(); n != order_.rend(); ++n)
+      if (const std::size_t unit = units_.of(*n); units_.all()[unit].node == *n) ask(unit);
     if (!provider_.compiles_parts) move_shape_arithmetic();
     if (provider_.joins_parts)
       join_parts();
@@ -156,6 +157,7 @@ class Placer {
     }
     row.on = row.reason.empty() ? PlacedOn::Provider : row.reason == kUnknownType ? PlacedOn::Unknown : PlacedOn::Cpu;
     if (row.reason.empty()) kernels_[index(unit.node)] = known;
+    if (row.on == PlacedOn::Cpu) units_.leave_on_cpu(unit.node);
     for (const std::vector<std::int32_t>& others : {unit.before, unit.behind})
       for (const std::int32_t other : others)
         if (units_.of(other) == id) rows_[index(other)] = row;

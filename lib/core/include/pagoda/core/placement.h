@@ -74,9 +74,10 @@ enum class PlacementTest : std::uint8_t {
   WrittenBy,   // one of these operators computes it
   ReadBy,      // one of these operators reads it
   OnlyReadBy,  // these operators read it, and nothing else
+  ReadOnCpu,   // one of these operators reads it, and stays on the CPU
   GraphInput,  // an input of the model
   GraphOutput,
-  LastAxis,     // of an attribute: the last axis of the first input
+  LastAxis,    // of an attribute: the last axis of the first input
   CountAbove,  // the operand has more elements than the value
 };
 
