@@ -12,17 +12,13 @@
 #include "pagoda/documents/provider.h"
 #include "pagoda/estimate/make_estimate.h"
 #include "pagoda/present/report.h"
+#include "placement/places.h"
 #include "support/text_graph.h"
 
 namespace pagoda {
 namespace {
 
-// One letter a node: p(rovider), c(pu), f(olded), u(sed in another), ? (unknown).
-std::string places(const GraphPlacement& placed) {
-  std::string letters;
-  for (const PlacedNode& node : placed.nodes) letters += std::string("pcfu?")[static_cast<std::size_t>(node.on)];
-  return letters;
-}
+using test::places;
 
 struct Case {
   const char* what;

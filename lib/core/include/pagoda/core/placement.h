@@ -79,6 +79,7 @@ enum class PlacementTest : std::uint8_t {
   GraphOutput,
   LastAxis,    // of an attribute: the last axis of the first input
   CountAbove,  // the operand has more elements than the value
+  DimIn,       // one of its dims is one of these sizes
 };
 
 // A reason to refuse a node.
