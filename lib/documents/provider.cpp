@@ -16,10 +16,11 @@ namespace {
 using base::JsonField;
 
 constexpr std::string_view kProviderSchema = "pagoda.provider/1";
-constexpr base::EnumNames<PlacementTest::CountAbove> kTests("present", "in", "repeated", "even", "above", "below",
-                                                            "constant", "type in", "rank in", "free", "written by",
-                                                            "read by", "only read by", "graph input", "graph output",
-                                                            "empty", "named", "last axis", "count above");
+constexpr base::EnumNames<PlacementTest::DimIn> kTests("present", "in", "repeated", "even", "above", "below",
+                                                       "constant", "type in", "rank in", "free", "written by",
+                                                       "read by", "only read by", "read on the cpu", "graph input",
+                                                       "graph output", "empty", "named", "last axis", "count above",
+                                                       "dim in");
 
 // "float32", "seq(float32)".
 TypeSet type_bit(std::string_view name, const JsonField& field) {

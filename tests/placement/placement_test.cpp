@@ -102,7 +102,8 @@ TEST_CASE("an estimate has each provider's counts, reasons and cures") {
     for (const auto& reason : placed.reasons) left += reason.nodes;
     CHECK(left == placed.off.nodes);
     CHECK(placed.folded == std::ranges::count(letters, 'f'));
-    const double off = static_cast<double>(placed.off.nodes) / static_cast<double>(placed.off.nodes + placed.on_provider);
+    const double off =
+        static_cast<double>(placed.off.nodes) / static_cast<double>(placed.off.nodes + placed.on_provider);
     CHECK(placed.off_provider() == doctest::Approx(off));
     const auto reason = std::ranges::find(placed.reasons, each.reason, &documents::EstimatePlacement::Reason::reason);
     CHECK((reason == placed.reasons.end()) == (placed.off.nodes == 0));

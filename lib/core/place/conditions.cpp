@@ -152,6 +152,12 @@ Answer ask_operand(const Part& part, NodeUnit::Operand operand, const NodeUnits&
     case PlacementTest::RankIn:
       if (shape == nullptr) return std::nullopt;
       return contains(part.values, std::to_string(shape->size()));
+    case PlacementTest::DimIn:
+      if (shape == nullptr) return std::nullopt;
+      return std::ranges::any_of(*shape, [&](const Dim& dim) {
+        const auto size = dim.value64();
+        return size && contains(part.values, std::to_string(*size));
+      });
     case PlacementTest::CountAbove: {
       const auto count = shape == nullptr ? std::nullopt : element_count(*shape).value();
       if (!count) return std::nullopt;
@@ -169,6 +175,9 @@ Answer ask_operand(const Part& part, NodeUnit::Operand operand, const NodeUnits&
       return std::ranges::any_of(units.readers(value), is_listed);
     case PlacementTest::OnlyReadBy:
       return !loaded.is_output(value) && std::ranges::all_of(units.readers(value), is_listed);
+    case PlacementTest::ReadOnCpu:
+      return std::ranges::any_of(units.readers(value),
+                                 [&](std::int32_t id) { return is_listed(id) && units.is_on_cpu(id); });
     case PlacementTest::GraphInput:
       return loaded.writer(value) < 0 && !loaded.is_constant(value);
     case PlacementTest::GraphOutput:

@@ -53,7 +53,9 @@ class Placer {
   }
 
   GraphPlacement run() {
-    for (std::size_t unit = 0; unit < units_.all().size(); ++unit) ask(unit);
+    // From the last node back, as conditions may ask where the readers are.
+    for (auto n = order_.rbegin(); n != order_.rend(); ++n)
+      if (const std::size_t unit = units_.of(*n); units_.all()[unit].node == *n) ask(unit);
     const bool is_copied = !provider_.is_on_host, moves = is_copied && !provider_.compiles_parts;
     if (moves) move_shape_arithmetic();
     result_.parts = number_parts(units_, provider_, free_, rows_);
@@ -174,6 +176,7 @@ class Placer {
     if (is_cured(row.reason, node)) row.reason.clear();
     row.on = row.reason.empty() ? PlacedOn::Provider : row.reason == kUnknownType ? PlacedOn::Unknown : PlacedOn::Cpu;
     if (row.reason.empty()) kernels_[index(unit.node)] = known;
+    if (row.on == PlacedOn::Cpu) units_.leave_on_cpu(unit.node);
     for (const std::vector<std::int32_t>& others : {unit.before, unit.behind})
       for (const std::int32_t other : others)
         if (units_.of(other) == id) rows_[index(other)] = row;

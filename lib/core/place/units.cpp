@@ -31,7 +31,7 @@ ValueId input_of(const LoadedNode& node, std::size_t i) { return i < node.inputs
 }  // namespace
 
 NodeUnits::NodeUnits(const LoadedGraph& loaded, const std::vector<ProviderUnit>& kinds)
-    : loaded_(loaded), of_(loaded.nodes().size()) {
+    : loaded_(loaded), of_(loaded.nodes().size()), left_(loaded.nodes().size(), false) {
   const std::vector<LoadedNode>& nodes = loaded_.nodes();
   for (std::size_t n = 0; n < nodes.size(); ++n) {
     if (nodes[n].is_gone) continue;

@@ -34,6 +34,9 @@ class NodeUnits {
   // The nodes that write or read the value, where those of a unit stand for its nodes before and behind.
   std::int32_t writer(ValueId value) const;
   std::vector<std::int32_t> readers(ValueId value) const;
+  // Nodes are judged after their readers.
+  void leave_on_cpu(std::int32_t node) { left_[static_cast<std::size_t>(node)] = true; }
+  bool is_on_cpu(std::int32_t node) const { return left_[static_cast<std::size_t>(node)]; }
 
  private:
   bool find(std::int32_t id, const ProviderUnit& kind, NodeUnit& unit) const;
@@ -44,6 +47,7 @@ class NodeUnits {
   const LoadedGraph& loaded_;
   std::vector<NodeUnit> units_;
   std::vector<std::vector<std::size_t>> of_;  // by node
+  std::vector<bool> left_;                    // by node
 };
 
 }  // namespace pagoda::inline core

@@ -74,12 +74,14 @@ enum class PlacementTest : std::uint8_t {
   WrittenBy,   // one of these operators computes it
   ReadBy,      // one of these operators reads it
   OnlyReadBy,  // these operators read it, and nothing else
+  ReadOnCpu,   // one of these operators reads it, and stays on the CPU
   GraphInput,  // an input of the model
   GraphOutput,
   Empty,       // a dim is zero
   Named,       // it has one of these names
   LastAxis,    // of an attribute: the last axis of the first input
   CountAbove,  // the operand has more elements than the value
+  DimIn,       // one of its dims is one of these sizes
 };
 
 // A reason to refuse a node.
