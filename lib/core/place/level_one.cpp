@@ -537,15 +537,24 @@ bool LoadedGraph::fuse_reshapes() {
   return has_changed;
 }
 
-void LoadedGraph::optimise() {
-  static constexpr bool (LoadedGraph::*kRewrites[])() = {&LoadedGraph::apply_rules,    &LoadedGraph::merge_equal,
-                                                         &LoadedGraph::fold_constants, &LoadedGraph::fuse_sums,
-                                                         &LoadedGraph::fuse_reshapes,  &LoadedGraph::push_transposes};
+void LoadedGraph::optimise(Release release) {
+  struct Rewrite {
+    bool (LoadedGraph::*apply)();
+    Release first = {};  // release that has it
+  };
+  static constexpr Rewrite kRewrites[] = {{&LoadedGraph::apply_rules},
+                                          {&LoadedGraph::merge_equal},
+                                          {&LoadedGraph::fold_constants},
+                                          {&LoadedGraph::fuse_sums},
+                                          {&LoadedGraph::fuse_reshapes},
+                                          {&LoadedGraph::push_transposes},
+                                          {&LoadedGraph::quantise_biases, {1, 21}}};
   constexpr std::size_t kCount = std::size(kRewrites);
   std::size_t unchanged = 0;  // rewrites since the last change
   for (std::size_t i = 0; i < kMostSteps * kCount && unchanged < kCount; ++i) {
     if (unchanged == 0) infer();
-    unchanged = (this->*kRewrites[i % kCount])() ? 0 : unchanged + 1;
+    const Rewrite& rewrite = kRewrites[i % kCount];
+    unchanged = release >= rewrite.first && (this->*rewrite.apply)() ? 0 : unchanged + 1;
   }
 }
 

@@ -29,6 +29,9 @@ struct LoadedNode {
 
 inline bool is_plain(const LoadedNode& node) { return node.domain.empty(); }
 
+// Of ONNX Runtime: {1, 21}.
+using Release = std::pair<int, int>;
+
 // What became of a node of the file.
 enum class Fate : std::uint8_t {
   Kept,
@@ -42,8 +45,8 @@ class LoadedGraph {
   LoadedGraph(const Model& model, const Analysis& analysis);
   // Expands operators for which the runtime has no kernels, but those that the provider has kernels for.
   void expand(const Provider& provider);
-  // Removes, folds and fuses nodes as the runtime's first level of optimisation does.
-  void optimise();
+  // Removes, folds and fuses nodes as the first level of optimisation of this release does.
+  void optimise(Release release);
 
   const std::vector<LoadedNode>& nodes() const { return nodes_; }  // with those that are gone
   // The nodes that are left, in the runtime's order: depth first from nodes whose results nothing reads, from the last
@@ -127,6 +130,9 @@ class LoadedGraph {
   bool fuse_reshapes();
   bool fuse_chain(std::int32_t id);
   bool push_transposes();
+  bool quantise_biases();
+  bool is_dequantised(ValueId value, std::optional<std::int64_t> axis) const;
+  bool is_quantised(ValueId value) const;
   std::optional<std::vector<std::int64_t>> shape_of_concat(std::int32_t concat, ValueId root) const;
   bool is_neutral(ValueId number, ValueId operand, double value) const;
   bool is_same_size(ValueId a, ValueId b, std::size_t axis) const;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <limits>
 #include <set>
 
 #include "graph/index.h"
@@ -16,6 +18,7 @@ namespace pagoda::inline core {
 namespace {
 
 constexpr std::string_view kUnknownType = "the type of an operand is not known";
+constexpr Release kNewest = {std::numeric_limits<int>::max(), 0};
 constexpr std::string_view kShapeArithmetic = "shape arithmetic";
 constexpr Int kSmallWeight = 100;  // elements of a stored tensor that host code may read (IsSmallInitializer)
 
@@ -320,6 +323,19 @@ std::string_view to_string(PlacedOn on) {
   return kNames[on];
 }
 
+namespace {
+
+// "1.21.1" is {1, 21}; the newest where the text does not begin so.
+Release release_of(std::string_view version) {
+  Release release;
+  const char* const end = version.data() + version.size();
+  const auto major = std::from_chars(version.data(), end, release.first);
+  if (major.ec != std::errc() || major.ptr == end || *major.ptr != '.') return kNewest;
+  return std::from_chars(major.ptr + 1, end, release.second).ec == std::errc() ? release : kNewest;
+}
+
+}  // namespace
+
 bool has_open_sizes(const Analysis& analysis, PlacementForm form) {
   return form == PlacementForm::Default && !analysis.free_dims.empty() && analysis.symbols.empty();
 }
@@ -337,7 +353,7 @@ GraphPlacement place(const Model& model, const Analysis& analysis, const Provide
                      const PlaceOptions& options) {
   LoadedGraph loaded(model, analysis);
   loaded.expand(provider);
-  if (options.form == PlacementForm::Default) loaded.optimise();
+  if (options.form == PlacementForm::Default) loaded.optimise(release_of(provider.version));
   return Placer(model, loaded, provider, {options.with_cures, has_open_sizes(analysis, options.form)}).run();
 }
 
