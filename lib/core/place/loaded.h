@@ -120,6 +120,7 @@ class LoadedGraph {
   std::int32_t add_reshape(ValueId from, TensorType type);
   bool fuse_reshapes();
   bool fuse_chain(std::int32_t id);
+  void split_dequantised();
   bool push_transposes();
   std::optional<std::vector<std::int64_t>> shape_of_concat(std::int32_t concat, ValueId root) const;
   bool is_neutral(ValueId number, ValueId operand, double value) const;
