@@ -26,6 +26,51 @@ bool is_repeatable(const LoadedNode& node) {
   return !node.is_gone && !node.has_bodies && !is_nondeterministic(node.op);
 }
 
+// Operators that have kernels for floats of 16 bits on the CPU, where the runtime folds.
+// Source: the kernels that onnxruntime 1.31.1 lists.
+bool folds_half(std::string_view op) {
+  constexpr std::string_view kHalf[] = {"Attention",
+                                        "BitCast",
+                                        "Cast",
+                                        "Celu",
+                                        "Clip",
+                                        "Compress",
+                                        "Concat",
+                                        "ConstantOfShape",
+                                        "Dropout",
+                                        "Expand",
+                                        "Flatten",
+                                        "Gather",
+                                        "GatherElements",
+                                        "GatherND",
+                                        "Identity",
+                                        "IsInf",
+                                        "IsNaN",
+                                        "LayerNormalization",
+                                        "Max",
+                                        "Min",
+                                        "Mod",
+                                        "QuantizeLinear",
+                                        "RMSNormalization",
+                                        "Reshape",
+                                        "ReverseSequence",
+                                        "RotaryEmbedding",
+                                        "Round",
+                                        "Scatter",
+                                        "ScatterElements",
+                                        "ScatterND",
+                                        "Shape",
+                                        "Shrink",
+                                        "Sign",
+                                        "Slice",
+                                        "Split",
+                                        "Squeeze",
+                                        "TensorScatter",
+                                        "Transpose",
+                                        "Unsqueeze"};
+  return is_one_of(op, kHalf);
+}
+
 // The whole number of a scalar; empty if it is not known.
 std::optional<std::int64_t> integer_of(const Scalar& scalar) {
   const Dim* dim = std::get_if<Dim>(&scalar);
@@ -259,6 +304,7 @@ bool LoadedGraph::fuse_pad(std::int32_t id) {
   const TensorValue* filler = pad.inputs.size() > 2 ? known(pad.inputs[2]) : nullptr;
   if (pads == nullptr || pads->size() < 6 || (pad.inputs.size() > 3 && pad.inputs[3] != kAbsent)) return false;
   if (pad.inputs.size() > 2 && pad.inputs[2] != kAbsent && (filler == nullptr || !is_all_of(*filler, 0))) return false;
+  const bool is_nothing = is_all_of(*pads, 0);
   const std::size_t half = pads->size() / 2;
   for (std::size_t i = 0; i < pads->size(); ++i) {
     const auto size = integer_of((*pads)[i]);
@@ -267,7 +313,8 @@ bool LoadedGraph::fuse_pad(std::int32_t id) {
   const std::vector<std::int32_t>& all = readers(pad.outputs.front());
   if (all.empty()) return false;
   for (const std::int32_t reader : all) {
-    if (node(reader).op != "Conv" || node(reader).inputs[0] != pad.outputs.front()) return false;
+    const bool is_pool = is_nothing && (node(reader).op == "AveragePool" || node(reader).op == "MaxPool");
+    if ((node(reader).op != "Conv" && !is_pool) || node(reader).inputs[0] != pad.outputs.front()) return false;
     const std::string_view padding = node(reader).like->text("auto_pad");
     if (!padding.empty() && padding != "NOTSET") return false;
   }
@@ -276,11 +323,34 @@ bool LoadedGraph::fuse_pad(std::int32_t id) {
 
 // --- steps over the whole graph ---
 
+// Each reader of a DequantizeLinear gets one of its own.
+void LoadedGraph::split_dequantised() {
+  const std::size_t count = nodes_.size();
+  for (std::size_t n = 0; n < count; ++n) {
+    if (nodes_[n].is_gone || nodes_[n].op != "DequantizeLinear") continue;
+    const LoadedNode each = nodes_[n];
+    const ValueId result = each.outputs.front();
+    bool is_first = !output_[at(result)];
+    const std::vector<std::int32_t> all = readers(result);
+    for (const std::int32_t reader : all)
+      for (std::size_t i = 0; i < node(reader).inputs.size(); ++i) {
+        if (node(reader).inputs[i] != result || std::exchange(is_first, false)) continue;
+        LoadedNode copy = each;
+        copy.file = -1;
+        copy.outputs = {add_value(result, type(result))};
+        set_input(reader, i, node(add_node(std::move(copy))).outputs.front());
+      }
+  }
+}
+
 // A stored tensor of few elements equals others of its type, shape and elements.
 std::string LoadedGraph::key_of(ValueId value) const {
   constexpr std::size_t kShared = 8;
+  constexpr ElementType kTypes[] = {ElementType::Float32, ElementType::Float16, ElementType::Float64,
+                                    ElementType::Int32, ElementType::Int64};
   const TensorValue* held = known(value);
-  if (value == kAbsent || !is_constant(value) || held == nullptr || held->size() > kShared)
+  if (value == kAbsent || !is_constant(value) || held == nullptr || held->size() > kShared ||
+      std::ranges::find(kTypes, type(value).element) == std::end(kTypes))
     return std::to_string(value);
   std::string key = cat("=", to_string(type(value)), ":");
   for (const Scalar& each : *held) {
@@ -311,7 +381,7 @@ bool LoadedGraph::merge_equal() {
   std::unordered_map<std::string, std::int32_t> seen;
   for (const std::int32_t n : order()) {
     const LoadedNode& each = node(n);
-    if (!is_repeatable(each)) continue;
+    if (!is_repeatable(each) || (each.op == "DequantizeLinear" && each.file < 0)) continue;
     if (each.key.empty()) node(n).key = key_of(each);
     std::string key = each.key;
     for (const ValueId value : each.inputs) key += key_of(value) + "|";
@@ -344,7 +414,12 @@ bool LoadedGraph::fold_constants() {
     }
     const bool is_tensor = std::ranges::all_of(
         each.outputs, [&](ValueId value) { return value == kAbsent || type(value).container == Container::Tensor; });
-    if (!is_known || !is_tensor) continue;
+    const auto is_half = [&](ValueId value) {
+      return value != kAbsent && is_float(type(value).element) && bits(type(value).element) == 16;
+    };
+    const bool has_kernel = folds_half(each.op) ||
+                            (std::ranges::none_of(each.inputs, is_half) && std::ranges::none_of(each.outputs, is_half));
+    if (!is_known || !is_tensor || !has_kernel) continue;
     for (const ValueId output : each.outputs)
       if (output != kAbsent) constant_[at(output)] = true;
     remove(n);
@@ -554,6 +629,7 @@ void LoadedGraph::optimise(Release release) {
   for (std::size_t i = 0; i < kMostSteps * kCount && unchanged < kCount; ++i) {
     if (unchanged == 0) infer();
     const Rewrite& rewrite = kRewrites[i % kCount];
+    if (rewrite.apply == &LoadedGraph::push_transposes) split_dequantised();
     unchanged = release >= rewrite.first && (this->*rewrite.apply)() ? 0 : unchanged + 1;
   }
 }

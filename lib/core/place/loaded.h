@@ -129,6 +129,7 @@ class LoadedGraph {
   std::int32_t add_reshape(ValueId from, TensorType type);
   bool fuse_reshapes();
   bool fuse_chain(std::int32_t id);
+  void split_dequantised();
   bool push_transposes();
   bool quantise_biases();
   bool is_dequantised(ValueId value, std::optional<std::int64_t> axis) const;
