@@ -60,6 +60,24 @@ LinkRate link_to_host(const EstimateRequest& request) {
   return link_of(*request.device, request.link.name.empty() ? "pcie" : request.link.name, 2);
 }
 
+// The first node without a kernel on either side. The runtime casts floats of 16 bits that the CPU does not compute with.
+std::string refused_text(const Model& model, const Analysis& analysis, const GraphPlacement& placed,
+                         const PlaceOptions& options) {
+  const auto has_no_kernel = [](const PlacedNode& node) {
+    return node.on == PlacedOn::Cpu && node.reason.starts_with("no kernel");
+  };
+  if (std::ranges::none_of(placed.nodes, [](const PlacedNode& node) { return node.on == PlacedOn::Cpu; })) return "";
+  const GraphPlacement on_cpu = place(model, analysis, find_provider("cpu"), options);
+  for (std::size_t i = 0; i < placed.nodes.size(); ++i) {
+    const std::string& reason = on_cpu.nodes[i].reason;
+    if (placed.nodes[i].on != PlacedOn::Cpu || !has_no_kernel(on_cpu.nodes[i]) || reason == "no kernel: float16") continue;
+    const Node& node = model.main().node(static_cast<std::int32_t>(i));
+    return cat(base::printable(display_name(model.main(), node)), ": neither side has a kernel of ",
+               base::printable(qualified(node.domain, node.op_type)), reason.substr(std::string_view("no kernel").size()));
+  }
+  return "";
+}
+
 // Bounds on a run by row of the analysis, on the provider's device and on that of the CPU.
 struct Sides {
   std::span<const RowBound> device, host;
@@ -117,6 +135,7 @@ EstimatePlacement placement_of(const Model& model, const EstimateRequest& reques
                                     &result.unknown};
     ++*counts[static_cast<std::size_t>(node.on)];
   }
+  result.refused = refused_text(model, analysis, placed, options);
   const bool is_open = has_open_sizes(analysis, request.placement_form);
   Sum all;
   std::map<std::pair<std::string, std::string>, Sum> by_reason;  // and cure

@@ -448,6 +448,7 @@ void placement(A& a, typename A::template Ref<EstimatePlacement> x) {
   a("fused", x.fused);
   a("unknown", x.unknown);
   a("parts", x.parts);
+  a.maybe("refused", x.refused);
   const auto left = [](A& inner, auto& some) {
     inner("nodes", some.nodes);
     inner("flops", some.flops);

@@ -78,6 +78,7 @@ std::vector<std::string> placement_lines(const documents::EstimateDocument& esti
               placed.folded > 0 ? cat(base::grouped(placed.folded), " folded before it is asked") : "",
               placed.fused > 0 ? cat(base::grouped(placed.fused), " fused") : ""}),
       cat("copied a run", placed.unknown > 0 ? ", at least: " : ": ", copied.empty() ? "nothing" : copied)};
+  if (!placed.refused.empty()) lines.push_back(cat("the runtime refuses the model: ", placed.refused));
   if (const auto& cured = placed.cured)
     lines.push_back(
         cat("with the cures below: ", base::grouped(cured->nodes), " on the CPU, ", base::counted(cured->parts, "part"),

@@ -537,6 +537,8 @@ struct EstimatePlacement {
   std::string form;                     // "plain": the nodes of the file; "default": as the runtime runs it
   std::int64_t on_provider = 0, folded = 0, fused = 0, unknown = 0;  // nodes
   std::int64_t parts = 0;  // of nodes on the provider that no path through the CPU separates
+  // Why the runtime refuses the model: a node for which neither side has a kernel. Empty: nothing speaks against it.
+  std::string refused;
   Left off;                // nodes on the CPU
   std::vector<Copy> copies;
   Count copied_bytes;
