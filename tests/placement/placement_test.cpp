@@ -12,17 +12,11 @@
 #include "pagoda/documents/provider.h"
 #include "pagoda/estimate/make_estimate.h"
 #include "pagoda/present/report.h"
+#include "placement/letters.h"
 #include "support/text_graph.h"
 
 namespace pagoda {
 namespace {
-
-// One letter a node: p(rovider), c(pu), f(olded), u(sed in another), ? (unknown).
-std::string places(const GraphPlacement& placed) {
-  std::string letters;
-  for (const PlacedNode& node : placed.nodes) letters += std::string("pcfu?")[static_cast<std::size_t>(node.on)];
-  return letters;
-}
 
 struct Case {
   const char* what;
@@ -107,8 +101,8 @@ TEST_CASE("nodes, parts and copies are those of the runtime, in both forms") {
     const Analysis analysis = analyze(model);
     const GraphPlacement plain = place(model, analysis, cuda, PlacementForm::Plain);
     const GraphPlacement placed = place(model, analysis, cuda, PlacementForm::Default);
-    CHECK(places(plain) == each.plain);
-    CHECK(places(placed) == each.by_default);
+    CHECK(test::letters_of(plain) == each.plain);
+    CHECK(test::letters_of(placed) == each.by_default);
     CHECK(placed.parts == each.parts);
     const auto to_host = static_cast<std::size_t>(std::ranges::count(placed.copies, true, &PlacedCopy::is_to_host));
     CHECK(to_host == each.to_host);
