@@ -112,7 +112,7 @@ void LoadedGraph::infer(std::int32_t id) {
   constexpr std::string_view kSized[] = {"ConstantOfShape", "Expand", "Range", "Reshape"};
   const LoadedNode& each = node(id);
   const auto is_vague = [&](ValueId value) { return value != kAbsent && vague_[at(value)]; };
-  const bool has_sizes = is_one_of(each.op, kSized) && is_plain(each);
+  const bool has_sizes = is_one_of(each.op, kSized) && is_plain(each) && !each.inputs.empty();
   const auto is_given = [&](ValueId value) { return value == kAbsent || is_constant(value); };
   const bool is_unsized =
       has_sizes && !(each.op == "Range" ? std::ranges::all_of(each.inputs, is_given) : is_given(each.inputs.back()));
@@ -327,7 +327,9 @@ bool LoadedGraph::fuse_pad(std::int32_t id) {
 void LoadedGraph::split_dequantised() {
   const std::size_t count = nodes_.size();
   for (std::size_t n = 0; n < count; ++n) {
-    if (nodes_[n].is_gone || nodes_[n].op != "DequantizeLinear") continue;
+    if (nodes_[n].is_gone || nodes_[n].op != "DequantizeLinear" || nodes_[n].outputs.empty() ||
+        nodes_[n].outputs.front() == kAbsent)
+      continue;
     const LoadedNode each = nodes_[n];
     const ValueId result = each.outputs.front();
     bool is_first = !output_[at(result)];

@@ -107,6 +107,7 @@ void LoadedGraph::expand(const Provider& provider) {
     remove(static_cast<std::int32_t>(n));
     add_node(std::move(cast));
   }
+  split_dequantised();
 }
 
 const TensorValue* LoadedGraph::known(ValueId value) const {

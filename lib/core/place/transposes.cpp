@@ -379,7 +379,7 @@ class LoadedGraph::Transposer {
 
   // The axis of the scales; kUnknownAxis, too, where scales are of blocks.
   std::int64_t quantised_axis(std::int32_t id) const {
-    const Shape* scales = graph_.shape(node(id).inputs[1]);
+    const Shape* scales = node(id).inputs.size() < 2 ? nullptr : graph_.shape(node(id).inputs[1]);
     if (scales == nullptr) return kUnknownAxis;
     if (scales->empty() || (scales->size() == 1 && (*scales)[0] == Dim(1))) return kOneScale;
     const std::optional<std::size_t> rank = rank_of(node(id).inputs[0]);
@@ -556,7 +556,9 @@ class LoadedGraph::Transposer {
   bool push(std::int32_t transpose, std::int32_t id, std::size_t input) {
     const std::optional<Axes> perm = perm_of(&node(transpose));
     const Passage passage = passage_of(node(id));
-    if (!perm || passage == Passage::None) return false;
+    const bool needs_second = passage == Passage::Gather || passage == Passage::Reshape || passage == Passage::Tile ||
+                              passage == Passage::Quantize || (passage == Passage::Pad && opset_ >= 11);
+    if (!perm || passage == Passage::None || (needs_second && node(id).inputs.size() < 2)) return false;
     const Push each{transpose, id, *perm, inverse(*perm), passed_inputs(node(id))};
     return std::ranges::find(each.inputs, input) != each.inputs.end() && is_cheaper(each, passage) &&
            pass(each, passage);
@@ -861,9 +863,9 @@ class LoadedGraph::Transposer {
   // DequantizeLinear and then QuantizeLinear of the same scale.
   bool remove_empty_pair(std::int32_t id) {
     const LoadedNode each = node(id);
-    const std::int32_t before = graph_.writer(each.inputs[0]);
-    if (before < 0 || node(before).op != "DequantizeLinear" || node(before).domain != each.domain ||
-        graph_.only_reader(each.inputs[0]) != id)
+    const std::int32_t before = each.inputs.size() < 2 ? -1 : graph_.writer(each.inputs[0]);
+    if (before < 0 || node(before).op != "DequantizeLinear" || node(before).inputs.size() < 2 ||
+        node(before).domain != each.domain || graph_.only_reader(each.inputs[0]) != id)
       return false;
     const LoadedNode first = node(before);
     const auto input = [](const LoadedNode& node, std::size_t i) {
