@@ -60,18 +60,30 @@ LinkRate link_to_host(const EstimateRequest& request) {
   return link_of(*request.device, request.link.name.empty() ? "pcie" : request.link.name, 2);
 }
 
-// The first node without a kernel on either side. The runtime casts floats of 16 bits that the CPU does not compute with.
+// Whether all operands are tensors of a known type, other than floats of 16 bits, which the runtime casts for the CPU.
+bool has_plain_types(const Node& node, const Analysis& analysis) {
+  const auto is_plain = [&](ValueId value) {
+    if (value == kAbsent) return true;
+    const TensorType& type = analysis.types[static_cast<std::size_t>(value)];
+    return type.container == Container::Tensor && type.element != ElementType::Undefined &&
+           !(is_float(type.element) && bits(type.element) <= 16);
+  };
+  return std::ranges::all_of(node.inputs, is_plain) && std::ranges::all_of(node.outputs, is_plain);
+}
+
+// The first node without a kernel on either side.
 std::string refused_text(const Model& model, const Analysis& analysis, const GraphPlacement& placed,
                          const PlaceOptions& options) {
   const auto has_no_kernel = [](const PlacedNode& node) {
     return node.on == PlacedOn::Cpu && node.reason.starts_with("no kernel");
   };
-  if (std::ranges::none_of(placed.nodes, [](const PlacedNode& node) { return node.on == PlacedOn::Cpu; })) return "";
+  if (std::ranges::none_of(placed.nodes, has_no_kernel)) return "";
   const GraphPlacement on_cpu = place(model, analysis, find_provider("cpu"), options);
   for (std::size_t i = 0; i < placed.nodes.size(); ++i) {
     const std::string& reason = on_cpu.nodes[i].reason;
-    if (placed.nodes[i].on != PlacedOn::Cpu || !has_no_kernel(on_cpu.nodes[i]) || reason == "no kernel: float16") continue;
     const Node& node = model.main().node(static_cast<std::int32_t>(i));
+    if (placed.nodes[i].on != PlacedOn::Cpu || !has_no_kernel(on_cpu.nodes[i]) || !has_plain_types(node, analysis))
+      continue;
     return cat(base::printable(display_name(model.main(), node)), ": neither side has a kernel of ",
                base::printable(qualified(node.domain, node.op_type)), reason.substr(std::string_view("no kernel").size()));
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pagoda/base/error.h"
+#include "pagoda/documents/device.h"
 #include "pagoda/documents/provider.h"
 #include "pagoda/estimate/make_estimate.h"
 #include "pagoda/present/report.h"
@@ -123,6 +124,70 @@ TEST_CASE("sizes cure nothing where the file's own nodes are judged, or all are 
   CHECK(plain.placement.front().reasons.front().cure.empty());
   const auto sized = estimate::make_estimate(model, {.sizes = {.dims = {{"b", 4}}}, .providers = cuda});
   for (const auto& reason : sized.placement.front().reasons) CHECK(reason.cure.empty());
+}
+
+TEST_CASE("with the host's device, a run as placed is bounded by both devices and the link between them") {
+  // Det stays on the CPU, between two parts.
+  const Model model = test::graph("opset=17: x:f32[4096,64,64] -> a = Relu(x); b = Det(a); y = Relu(b)");
+  const DeviceSpec gpu = documents::find_device("h100-sxm"), cpu = documents::find_device("xeon-8275cl");
+  const std::vector<Provider> cuda = {documents::find_provider("cuda")};
+  const auto estimate = estimate::make_estimate(
+      model, {.traffic = TrafficModel::Unfused, .device = gpu, .providers = cuda, .host_device = cpu});
+  const documents::EstimatePlacement& placed = estimate.placement.front();
+  REQUIRE(placed.times.has_value());
+  const documents::EstimatePlacement::Times& times = *placed.times;
+  // One matrix of 4,096 down, one number of each up again, by 16 lanes of 32 GT/s, 128 of 130 bits.
+  CHECK(placed.copied_bytes == Int{4096 * 64 * 64 * 4 + 4096 * 4});
+  const double link = 16 * 32e9 * 128 / 130 / 8;
+  CHECK(*times.copy_seconds == doctest::Approx((4096.0 * 64 * 64 * 4 + 4096 * 4) / link));
+  // The Relu of the matrices moves them twice over the memory of the GPU; Det reads them over that of the CPU.
+  const auto on_cpu = estimate::make_estimate(model, {.traffic = TrafficModel::Unfused, .device = cpu});
+  CHECK(times.on_cpu_seconds == doctest::Approx(on_cpu.roofline->totals.seconds));
+  CHECK(times.on_provider_seconds == doctest::Approx(estimate.roofline->totals.seconds));
+  const double sides =
+      estimate.roofline->rows[0].seconds + on_cpu.roofline->rows[1].seconds + estimate.roofline->rows[2].seconds;
+  CHECK(times.placed_seconds == doctest::Approx(std::max(sides, *times.copy_seconds)));
+  CHECK(placed.off.seconds == doctest::Approx(estimate.roofline->rows[1].seconds));
+  CHECK_FALSE(times.cured_seconds.has_value());
+  CHECK(present::table_report(estimate, {}).find("all on xeon-8275cl") != std::string::npos);
+}
+
+TEST_CASE("cures are applied to what they cure alone, and the rest stays") {
+  const Model model = test::graph(
+      "opset=17: x:f32[5,1,3], w:f32[1,16,3]=const, r:f32[1,16,4]=const, m:f32[5,4,4] -> , h = LSTM(x, w, r) "
+      "{hidden_size=4, clip=1.0}; d = Det(m); y = Relu(h)");
+  const auto estimate = estimate::make_estimate(model, {.providers = {documents::find_provider("cuda")}});
+  const documents::EstimatePlacement& placed = estimate.placement.front();
+  CHECK(placed.off.nodes == 2);
+  REQUIRE(placed.cured.has_value());
+  CHECK(placed.cured->nodes == 1);
+  CHECK(placed.cured->copies == 0);
+  for (const auto& reason : placed.reasons) CHECK(reason.cure.empty() == (reason.reason != "recurrent: clip"));
+}
+
+TEST_CASE("several providers are one table, and a gate is of the first") {
+  const Model model = test::graph(kCases[0].graph);
+  std::vector<Provider> all;
+  for (const std::string& id : documents::provider_ids()) all.push_back(documents::find_provider(id));
+  const auto estimate = estimate::make_estimate(model, {.providers = all});
+  REQUIRE(estimate.placement.size() == all.size());
+  const std::string table = present::table_report(estimate, {});
+  for (const Provider& each : all) {
+    CAPTURE(each.id);
+    CHECK(table.find("\n" + each.id + " " + each.version) != std::string::npos);
+  }
+  CHECK(table.find("nodes on it") != std::string::npos);
+}
+
+TEST_CASE("a node without a kernel on either side is named") {
+  const auto refused = [](const char* graph) {
+    const auto estimate =
+        estimate::make_estimate(test::graph(graph), {.providers = {documents::find_provider("cuda")}});
+    return estimate.placement.front().refused;
+  };
+  CHECK(refused("opset=17: x:f64[4] -> y = Acos(x)") == "y: neither side has a kernel of Acos: float64");
+  CHECK(refused("opset=17: x:i16[4] -> y = Neg(x)").empty());
+  CHECK(refused("opset=17: x:f16[4] -> y = Acos(x)").empty());  // the runtime casts it
 }
 
 TEST_CASE("nodes whose types are not known are unknown, and count against the provider") {

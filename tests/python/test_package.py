@@ -88,8 +88,9 @@ def test_members_that_were_not_asked_for_are_none(skeletons):
 def test_placement(skeletons):
     model = pagoda.Model(skeletons / "resnet50_qdq_int8.onnx")
     placed = pagoda.analyze(model, provider="cuda").placement[0]
-    assert placed.on_cpu == 54 and placed.to_provider == 54 and placed.parts == 1
-    assert placed.reasons[0].reason == "no kernel: int32" and "float32" in placed.reasons[0].cures[0]
+    assert placed.off.nodes == 54 and placed.parts == 1 and placed.cured.nodes == 0
+    assert [copy.direction for copy in placed.copies] == ["from_host"] * 54 and placed.copied_bytes == 110240
+    assert placed.reasons[0].reason == "no kernel: int32" and "float32" in placed.reasons[0].cure
     assert pagoda.analyze(model).placement is None
     with pytest.raises(pagoda.Error, match="placement_form"):
         pagoda.analyze(model, provider="cuda", placement_form="fused")

@@ -32,7 +32,8 @@ bool LoadedGraph::is_quantised(ValueId value) const {
 
 bool LoadedGraph::quantise_biases() {
   bool has_changed = false;
-  for (const std::int32_t id : order()) {
+  const std::vector<std::int32_t> order = this->order();
+  for (const std::int32_t id : order) {
     const LoadedNode& each = node(id);
     if (!is_plain(each) || each.inputs.size() < 3 || std::ranges::find(kQuantised, each.op) == std::end(kQuantised))
       continue;

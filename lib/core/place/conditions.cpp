@@ -230,8 +230,7 @@ std::string qualified_name(const LoadedNode& node) {
   return node.domain.empty() ? std::string(node.op) : cat(node.domain, ".", node.op);
 }
 
-bool holds(const ProviderCondition& condition, const NodeUnit& unit, const NodeUnits& units) {
-  const std::string name = qualified_name(units.loaded().nodes()[static_cast<std::size_t>(unit.node)]);
+bool holds(const ProviderCondition& condition, std::string_view name, const NodeUnit& unit, const NodeUnits& units) {
   const bool is_of_all = contains(condition.operators, "*");
   if (is_of_all ? contains(condition.except, name) : !contains(condition.operators, name)) return false;
   return std::ranges::all_of(condition.when, [&](const Part& part) { return holds(part, unit, units); });

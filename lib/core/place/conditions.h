@@ -12,6 +12,7 @@ std::string qualified_name(const LoadedNode& node);  // "LSTM", "com.microsoft.G
 
 // Each part of the condition holds. What is not known, such as the rank of an operand, holds neither plainly nor
 // negated.
-bool holds(const ProviderCondition& condition, const NodeUnit& unit, const NodeUnits& units);
+// `name`: qualified_name() of the unit's node.
+bool holds(const ProviderCondition& condition, std::string_view name, const NodeUnit& unit, const NodeUnits& units);
 
 }  // namespace pagoda::inline core

@@ -105,7 +105,8 @@ std::string text_of(const Attribute& attribute) {
 
 // The runtime's inference follows no sizes that nodes compute: behind a Reshape to such sizes, only the rank is known.
 void LoadedGraph::infer() {
-  for (const std::int32_t id : order()) infer(id);
+  const std::vector<std::int32_t> order = this->order();
+  for (const std::int32_t id : order) infer(id);
 }
 
 void LoadedGraph::infer(std::int32_t id) {
@@ -132,7 +133,8 @@ void LoadedGraph::infer(std::int32_t id) {
 
 bool LoadedGraph::apply_rules() {
   bool has_changed = false;
-  for (const std::int32_t id : order())
+  const std::vector<std::int32_t> order = this->order();
+  for (const std::int32_t id : order)
     if (!node(id).is_gone && is_plain(node(id))) has_changed |= apply_rule(id);
   return has_changed;
 }
@@ -378,17 +380,34 @@ std::string LoadedGraph::key_of(const LoadedNode& each) {
   return key;
 }
 
+// Of the operator and of what is computed among its inputs: different numbers, different nodes.
+std::size_t LoadedGraph::rough_key(const LoadedNode& each) const {
+  std::size_t hash = std::hash<std::string_view>()(each.op);
+  for (const ValueId value : each.inputs)
+    hash = 31 * hash + (is_constant(value) ? 0 : static_cast<std::size_t>(value) + 1);
+  return hash;
+}
+
 bool LoadedGraph::merge_equal() {
   bool has_changed = false;
+  std::unordered_map<std::size_t, std::int32_t> first;  // by rough key; -1: its key is in `seen`
   std::unordered_map<std::string, std::int32_t> seen;
-  for (const std::int32_t n : order()) {
-    const LoadedNode& each = node(n);
-    if (!is_repeatable(each) || (each.op == "DequantizeLinear" && each.file < 0)) continue;
-    if (each.key.empty()) node(n).key = key_of(each);
+  const auto full_key = [&](std::int32_t n) {
+    LoadedNode& each = node(n);
+    if (each.key.empty()) each.key = key_of(each);
     std::string key = each.key;
     for (const ValueId value : each.inputs) key += key_of(value) + "|";
-    key += cat("/", each.outputs.size());
-    const auto [earlier, is_new] = seen.try_emplace(std::move(key), n);
+    return key += cat("/", each.outputs.size());
+  };
+  const std::vector<std::int32_t> order = this->order();
+  for (const std::int32_t n : order) {
+    const LoadedNode& each = node(n);
+    // Each reader gets a DequantizeLinear of its own in any case.
+    if (!is_repeatable(each) || each.op == "DequantizeLinear") continue;
+    const auto [same, is_alone] = first.try_emplace(rough_key(each), n);
+    if (is_alone) continue;
+    if (const std::int32_t one = std::exchange(same->second, -1); one >= 0) seen.try_emplace(full_key(one), one);
+    const auto [earlier, is_new] = seen.try_emplace(full_key(n), n);
     if (is_new || produces_output(each)) continue;
     const std::vector<ValueId> results = each.outputs;
     const LoadedNode& kept = node(earlier->second);
@@ -402,7 +421,8 @@ bool LoadedGraph::merge_equal() {
 
 bool LoadedGraph::fold_constants() {
   bool has_changed = false;
-  for (const std::int32_t n : order()) {
+  const std::vector<std::int32_t> order = this->order();
+  for (const std::int32_t n : order) {
     const LoadedNode& each = node(n);
     if (each.is_gone) continue;
     if (has_changed) infer(n);
@@ -435,7 +455,8 @@ bool LoadedGraph::fold_constants() {
 bool LoadedGraph::fuse_sums() {
   constexpr ElementType kTypes[] = {ElementType::Float32, ElementType::Float16, ElementType::Bfloat16};
   bool has_changed = false;
-  for (const std::int32_t id : order()) {
+  const std::vector<std::int32_t> order = this->order();
+  for (const std::int32_t id : order) {
     const LoadedNode product = node(id);
     if (product.is_gone || product.op != "MatMul" || !is_plain(product)) continue;
     const std::int32_t next = only_reader(product.outputs.front());
@@ -595,7 +616,8 @@ bool LoadedGraph::fuse_chain(std::int32_t id) {
 
 bool LoadedGraph::fuse_reshapes() {
   bool has_changed = false;
-  for (const std::int32_t id : order()) {
+  const std::vector<std::int32_t> order = this->order();
+  for (const std::int32_t id : order) {
     const LoadedNode& each = node(id);
     if (each.is_gone || each.op != "Reshape" || !is_plain(each) || each.inputs.size() < 2) continue;
     const std::int32_t concat = writer(each.inputs[1]);

@@ -120,6 +120,7 @@ const TensorValue* LoadedGraph::known(ValueId value) const {
 }
 
 void LoadedGraph::link(std::int32_t id) {
+  order_.clear();
   const LoadedNode& each = node(id);
   for (const ValueId output : each.outputs)
     if (output != kAbsent) writer_[at(output)] = id;
@@ -156,8 +157,9 @@ std::int32_t LoadedGraph::add_node(LoadedNode node, ValueId original, TensorType
   return add_node(std::move(node));
 }
 
-std::vector<std::int32_t> LoadedGraph::order() const {
-  std::vector<std::int32_t> order;
+const std::vector<std::int32_t>& LoadedGraph::order() const {
+  if (!order_.empty()) return order_;
+  std::vector<std::int32_t>& order = order_;
   std::vector<std::pair<std::int32_t, bool>> stack;  // a node, and whether what it reads was entered
   std::vector<bool> is_entered(nodes_.size(), false);
   std::vector<std::int32_t> before;
@@ -199,6 +201,7 @@ bool LoadedGraph::produces_output(const LoadedNode& each) const {
 }
 
 void LoadedGraph::replace(ValueId from, ValueId to) {
+  order_.clear();
   const std::vector<std::int32_t> all = std::exchange(readers_[at(from)], {});
   for (const std::int32_t id : all) {
     for (std::vector<ValueId>* values : {&node(id).inputs, &node(id).captured}) std::ranges::replace(*values, from, to);
@@ -207,6 +210,7 @@ void LoadedGraph::replace(ValueId from, ValueId to) {
 }
 
 void LoadedGraph::set_input(std::int32_t id, std::size_t i, ValueId value) {
+  order_.clear();
   const ValueId old = std::exchange(node(id).inputs[i], value);
   const auto reads = [&](const std::vector<ValueId>& values) { return std::ranges::find(values, old) != values.end(); };
   if (old != kAbsent && !reads(node(id).inputs) && !reads(node(id).captured)) std::erase(readers_[at(old)], id);
@@ -214,6 +218,7 @@ void LoadedGraph::set_input(std::int32_t id, std::size_t i, ValueId value) {
 }
 
 void LoadedGraph::remove(std::int32_t id) {
+  order_.clear();
   node(id).is_gone = true;
   for (const ValueId output : node(id).outputs)
     if (output != kAbsent && writer_[at(output)] == id) writer_[at(output)] = -1;

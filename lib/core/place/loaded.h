@@ -51,7 +51,7 @@ class LoadedGraph {
   const std::vector<LoadedNode>& nodes() const { return nodes_; }  // with those that are gone
   // The nodes that are left, in the runtime's order: depth first from nodes whose results nothing reads, from the last
   // one back. It decides which of equal nodes stays.
-  std::vector<std::int32_t> order() const;
+  const std::vector<std::int32_t>& order() const;
   std::vector<Fate> fates() const;  // by node of the file
   bool is_constant(ValueId value) const { return value != kAbsent && constant_[at(value)]; }
   // By value: whether it depends on no input of the model.
@@ -137,6 +137,7 @@ class LoadedGraph {
   std::optional<std::vector<std::int64_t>> shape_of_concat(std::int32_t concat, ValueId root) const;
   bool is_neutral(ValueId number, ValueId operand, double value) const;
   bool is_same_size(ValueId a, ValueId b, std::size_t axis) const;
+  std::size_t rough_key(const LoadedNode& each) const;
   std::string key_of(ValueId value) const;
   static std::string key_of(const LoadedNode& each);
 
@@ -151,6 +152,7 @@ class LoadedGraph {
   std::unordered_map<ValueId, const TensorValue*> constants_;  // of Constant nodes
   std::vector<std::int32_t> writer_;
   std::vector<std::vector<std::int32_t>> readers_;  // sorted
+  mutable std::vector<std::int32_t> order_;         // empty: not known since the last change
 };
 
 }  // namespace pagoda::inline core

@@ -166,7 +166,8 @@ class Partition {
       return "an input of the model has no rank";
     for (const ProviderParts::SmallGraph& small : rules.small)
       if (static_cast<std::int64_t>(order_.size()) <= small.nodes &&
-          holds(small.first, units_.all()[units_.of(order_.front())], units_))
+          holds(small.first, qualified_name(nodes_[index(order_.front())]), units_.all()[units_.of(order_.front())],
+                units_))
         return small.first.reason;
     return "";
   }

@@ -167,12 +167,13 @@ class Placer {
       row.on = PlacedOn::Provider;
       return;
     }
-    const auto found = provider_.operators.find(qualified_name(node));
+    const std::string name = qualified_name(node);
+    const auto found = provider_.operators.find(name);
     const ProviderOperator* known = found == provider_.operators.end() ? nullptr : &found->second;
     row.reason = no_kernel(node, known);
     for (const ProviderCondition& condition : provider_.conditions) {
       if (!row.reason.empty()) break;
-      if (holds(condition, unit, units_)) row.reason = condition.reason;
+      if (holds(condition, name, unit, units_)) row.reason = condition.reason;
     }
     // Kernels without constraints take what the conditions let through, but those need types.
     if (row.reason.empty() && known->versions.empty() && !knows_types(node)) row.reason = kUnknownType;

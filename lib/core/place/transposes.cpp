@@ -837,7 +837,8 @@ class LoadedGraph::Transposer {
 
   bool mend_quantised() {
     bool has_changed = false;
-    for (const std::int32_t id : graph_.order()) {
+    const std::vector<std::int32_t> order = graph_.order();
+    for (const std::int32_t id : order) {
       if (node(id).is_gone) continue;
       if (node(id).op == "QuantizeLinear")
         has_changed |= remove_empty_pair(id);
