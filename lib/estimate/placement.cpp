@@ -1,6 +1,7 @@
 // Which nodes a provider of ONNX Runtime leaves to the CPU, why, and what they cost.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <span>
 
 #include "describe.h"
@@ -31,6 +32,21 @@ struct Sum {
             .seconds = has_time ? std::optional(seconds) : std::nullopt};
   }
 };
+
+// The analysis with some size for each free dim: where nodes run seldom depends on which. Empty: the model does not run
+// at these.
+std::optional<Analysis> with_sizes(const Model& model, const EstimateRequest& request, const Analysis& analysis) {
+  constexpr std::int64_t kSize = 16;
+  EstimateRequest sized = request;
+  for (const std::string& dim : analysis.free_dims) sized.sizes.dims[dim] = kSize;
+  try {
+    Analysis result = sized_as_run(model, sized).analysis;
+    return result.free_dims.empty() && cannot_run_text(model, result).empty() ? std::optional(std::move(result))
+                                                                              : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
 
 struct Copied {
   Dim bytes = 0;
@@ -85,26 +101,40 @@ std::string refused_text(const Model& model, const Analysis& analysis, const Gra
     if (placed.nodes[i].on != PlacedOn::Cpu || !has_no_kernel(on_cpu.nodes[i]) || !has_plain_types(node, analysis))
       continue;
     return cat(base::printable(display_name(model.main(), node)), ": neither side has a kernel of ",
-               base::printable(qualified(node.domain, node.op_type)), reason.substr(std::string_view("no kernel").size()));
+               base::printable(qualified(node.domain, node.op_type)),
+               reason.substr(std::string_view("no kernel").size()));
   }
   return "";
+}
+
+// Nodes of a body and its own bodies.
+std::int64_t nodes_inside(const Model& model, GraphId body) {
+  const Graph& graph = model.graph(body);
+  auto nodes = static_cast<std::int64_t>(graph.nodes.size());
+  for (const Node& node : graph.nodes)
+    for (const GraphId inner : node.bodies()) nodes += nodes_inside(model, inner);
+  return nodes;
 }
 
 // Bounds on a run by row of the analysis, on the provider's device and on that of the CPU.
 struct Sides {
   std::span<const RowBound> device, host;
+  double launch_seconds = 0;  // of a kernel on the device
 
   // Rows of bodies, and nodes whose side is not known, run on the faster one.
   double seconds(const Analysis& analysis, const GraphPlacement& placed) const {
-    double sum = 0;
+    double sum = 0, launches = 0;
+    std::set<std::int32_t> launched;  // groups
     for (std::size_t i = 0; i < analysis.nodes.size(); ++i) {
       const NodeReport& row = analysis.nodes[i];
       const PlacedOn on = row.graph == 0 ? placed.nodes[static_cast<std::size_t>(row.node)].on : PlacedOn::Unknown;
       sum += on == PlacedOn::Provider ? device[i].seconds
              : on == PlacedOn::Cpu    ? host[i].seconds
                                       : std::min(device[i].seconds, host[i].seconds);
+      const bool runs = on == PlacedOn::Provider && device[i].bound != Bound::None;
+      if (runs && (device[i].group < 0 || launched.insert(device[i].group).second)) ++launches;
     }
-    return sum;
+    return std::max(sum, launches * launch_seconds);
   }
 };
 
@@ -119,8 +149,15 @@ std::optional<double> copy_seconds(const Copied& copies, const Counter& number, 
 std::vector<std::string> provider_ids() { return documents::provider_ids(); }
 
 void set_providers(std::string_view names, std::string_view form, EstimateRequest& request) {
-  for (const std::string& name : base::split(std::string(names), ","))
-    if (!name.empty()) request.providers.push_back(find_provider(name));
+  for (const std::string& name : base::split(std::string(names), ",")) {
+    if (name.empty() && names.empty()) continue;
+    if (name.empty())
+      throw Error(
+          cat(base::field("provider", names), " has an empty name; expected ids or files, separated by commas"));
+    Provider provider = find_provider(name);
+    const auto is_same = [&](const Provider& other) { return other.id == provider.id; };
+    if (std::ranges::none_of(request.providers, is_same)) request.providers.push_back(std::move(provider));
+  }
   if (form != "plain" && form != "default")
     throw Error(cat(base::field("placement_form", form), " is not known; expected default or plain"));
   request.placement_form = form == "plain" ? PlacementForm::Plain : PlacementForm::Default;
@@ -147,6 +184,8 @@ EstimatePlacement placement_of(const Model& model, const EstimateRequest& reques
                                     &result.unknown};
     ++*counts[static_cast<std::size_t>(node.on)];
   }
+  for (const Node& node : model.main().nodes)
+    for (const GraphId body : node.bodies()) result.in_bodies += nodes_inside(model, body);
   result.refused = refused_text(model, analysis, placed, options);
   const bool is_open = has_open_sizes(analysis, request.placement_form);
   Sum all;
@@ -196,27 +235,30 @@ EstimatePlacement placement_of(const Model& model, const EstimateRequest& reques
   std::optional<GraphPlacement> cured;
   Copied cured_copies;
   if (has_cures) {
-    cured = place(model, analysis, provider, {.form = options.form, .with_cures = true});
-    cured_copies = copied(*cured, analysis);
-    result.cured = {.nodes = std::ranges::count(cured->nodes, PlacedOn::Cpu, &PlacedNode::on),
-                    .parts = cured->parts,
-                    .copies = static_cast<std::int64_t>(cured->copies.size()),
-                    .copied_bytes = cured_copies.is_known ? number(cured_copies.bytes) : Count()};
+    const std::optional<Analysis> fixed = is_open ? with_sizes(model, request, analysis) : std::nullopt;
+    if (!is_open || fixed) {
+      cured = place(model, fixed ? *fixed : analysis, provider, {.form = options.form, .with_cures = true});
+      cured_copies = copied(*cured, fixed ? *fixed : analysis);
+      result.cured = {.nodes = std::ranges::count(cured->nodes, PlacedOn::Cpu, &PlacedNode::on),
+                      .parts = cured->parts,
+                      .copies = static_cast<std::int64_t>(cured->copies.size()),
+                      .copied_bytes = cured_copies.is_known && !fixed ? number(cured_copies.bytes) : Count()};
+    }
   }
-  if (!request.host_device || !has_time) return result;
+  if (!request.host_device || !has_time || provider.is_on_host) return result;
   EstimateRequest on_host = request;
   on_host.device = request.host_device;
   const Roofline host = bounds_of(model, on_host, analysis);
-  const Sides sides{roofline->rows, host.rows};
+  const Sides sides{roofline->rows, host.rows, roofline->launch_overhead_seconds.value_or(0)};
   const LinkRate link = link_to_host(request);
   EstimatePlacement::Times& times = result.times.emplace();
   times.host_device = request.host_device->id;
   times.link = link.name;
-  times.on_provider_seconds = roofline->totals.seconds;
+  times.on_provider_seconds = roofline->totals.launched_seconds();
   times.on_cpu_seconds = host.totals.seconds;
   times.copy_seconds = copy_seconds(copies, number, link);
   times.placed_seconds = std::max(sides.seconds(analysis, placed), times.copy_seconds.value_or(0));
-  if (cured)
+  if (cured && !is_open)
     times.cured_seconds =
         std::max(sides.seconds(analysis, *cured), copy_seconds(cured_copies, number, link).value_or(0));
   return result;

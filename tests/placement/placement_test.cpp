@@ -199,7 +199,7 @@ TEST_CASE("nodes whose types are not known are unknown, and count against the pr
   CHECK(placed.unknown == 1);
   CHECK(placed.nodes[1].on == "unknown");
   CHECK(placed.off_provider() == doctest::Approx(2.0 / 3));
-  CHECK(present::off_provider_report(placed, 0.02).find("1 unknown one among them") != std::string::npos);
+  CHECK(present::off_provider_report(placed, 0.02).find("1 of them not judged") != std::string::npos);
 }
 
 TEST_CASE("a provider that is none, or a file that is none, is an error") {

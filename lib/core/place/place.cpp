@@ -117,7 +117,8 @@ class Placer {
         for (std::size_t i = 0; i < values->size() && !constraints->empty(); ++i) {
           const ValueId value = (*values)[i];
           if (value == kAbsent || (*constraints)[std::min(i, constraints->size() - 1)] != each.constraint) continue;
-          if ((set_of(type(value)) & each.types) == 0) return value;
+          // Maps and the like: the kernel lists no type that is known here.
+          if (each.types != 0 && (set_of(type(value)) & each.types) == 0) return value;
         }
     return kAbsent;
   }

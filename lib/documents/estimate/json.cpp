@@ -447,6 +447,7 @@ void placement(A& a, typename A::template Ref<EstimatePlacement> x) {
   a("folded", x.folded);
   a("fused", x.fused);
   a("unknown", x.unknown);
+  a("in_bodies", x.in_bodies);
   a("parts", x.parts);
   a.maybe("refused", x.refused);
   const auto left = [](A& inner, auto& some) {

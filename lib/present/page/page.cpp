@@ -221,6 +221,7 @@ std::string placement_html(const documents::EstimateDocument& estimate) {
     content = cat("<ul>", content, "</ul>");
   } else {
     content = table_html(report::placements_grid(estimate), "Providers");
+    for (const std::string& line : report::refused_lines(estimate)) content += cat("<p>", xml(line), "</p>");
   }
   if (report::has_reasons(estimate)) content += table_html(report::reasons_grid(estimate), "Nodes on the CPU");
   return section("placement", "Placement", content);

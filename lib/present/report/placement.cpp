@@ -28,6 +28,10 @@ std::string copies_text(const EstimatePlacement& placed, bool is_to_host) {
              bytes ? cat(" (", cell(bytes, "B"), ")") : "");
 }
 
+std::string refused_line(const EstimatePlacement& placed) {
+  return cat("the runtime refuses the model: ", placed.refused);
+}
+
 std::int64_t nodes_that_run(const EstimatePlacement& placed) {
   return placed.on_provider + placed.off.nodes + placed.unknown;
 }
@@ -75,11 +79,16 @@ std::vector<std::string> placement_lines(const documents::EstimateDocument& esti
                   base::counted(placed.parts, "part")),
               cat(base::grouped(placed.off.nodes), " on the CPU", left.empty() ? "" : cat(", ", left)),
               placed.unknown > 0 ? cat(base::grouped(placed.unknown), " unknown") : "",
+              placed.in_bodies > 0 ? cat(base::grouped(placed.in_bodies), " in bodies, not judged") : "",
               placed.folded > 0 ? cat(base::grouped(placed.folded), " folded before it is asked") : "",
               placed.fused > 0 ? cat(base::grouped(placed.fused), " fused") : ""}),
-      cat("copied a run", placed.unknown > 0 ? ", at least: " : ": ", copied.empty() ? "nothing" : copied)};
-  if (!placed.refused.empty()) lines.push_back(cat("the runtime refuses the model: ", placed.refused));
-  if (const auto& cured = placed.cured)
+      cat("copied a run", placed.unknown + placed.in_bodies > 0 ? ", at least: " : ": ",
+          copied.empty() ? "nothing" : copied)};
+  if (!placed.refused.empty()) lines.push_back(refused_line(placed));
+  const auto& cured = placed.cured;
+  const bool changes =
+      cured && (cured->nodes != placed.off.nodes || cured->copies != static_cast<std::int64_t>(placed.copies.size()));
+  if (changes)
     lines.push_back(
         cat("with the cures below: ", base::grouped(cured->nodes), " on the CPU, ", base::counted(cured->parts, "part"),
             ", ", cured->copies == 0 ? "nothing copied" : cat(base::counted(cured->copies, "tensor"), " copied")));
@@ -88,44 +97,54 @@ std::vector<std::string> placement_lines(const documents::EstimateDocument& esti
 }
 
 base::Grid placements_grid(const documents::EstimateDocument& estimate) {
-  const bool has_time = estimate.placement.front().off.seconds.has_value();
-  const bool has_times = estimate.placement.front().times.has_value();
-  base::Grid grid{.columns = {{.header = "provider"},
-                              {.header = "nodes on it", .is_number = true},
-                              {.header = "parts", .is_number = true},
-                              {.header = "on the CPU", .is_number = true},
-                              {.header = "unknown", .is_number = true},
-                              {.header = "FLOPs", .is_number = true},
-                              {.header = "bytes", .is_number = true}},
-                  .rows = {}};
-  const auto add = [&](const char* header) { grid.columns.push_back({.header = header, .is_number = true}); };
-  if (has_time) add("bound");
+  const std::vector<EstimatePlacement>& all = estimate.placement;
+  const bool has_time = all.front().off.seconds.has_value();
+  const bool has_times = std::ranges::any_of(all, [](const auto& each) { return each.times.has_value(); });
+  const bool has_unknown = std::ranges::any_of(all, [](const auto& each) { return each.unknown + each.in_bodies > 0; });
+  base::Grid grid{.columns = {{.header = "provider"}}, .rows = {}};
+  const auto add = [&](const char* header, bool is_there = true) {
+    if (is_there) grid.columns.push_back({.header = header, .is_number = true});
+  };
+  add("nodes on it");
+  add("parts");
+  add("not judged", has_unknown);
+  add("on the CPU");
+  add("of the FLOPs");
+  add("of the bytes");
+  add("of the bound", has_time);
   add("copies");
   add("copied");
-  if (has_times) add("as placed");
-  add("cured: on the CPU");
-  for (const EstimatePlacement& placed : estimate.placement) {
+  add("as placed ≥", has_times);
+  add("on the CPU, cured");
+  for (const EstimatePlacement& placed : all) {
     const documents::EstimateCounts& totals = estimate.totals.counts;
-    const auto share = [](const auto& some, const auto& all) {
-      return some && all && *all > 0 ? percent_of(static_cast<double>(*some), static_cast<double>(*all))
-                                     : std::string("?");
+    const auto share = [&](const auto& some, const auto& whole) -> std::string {
+      if (placed.off.nodes == 0) return "0 %";
+      return some && whole && *whole > 0 ? percent_of(static_cast<double>(*some), static_cast<double>(*whole)) : "?";
     };
     std::vector<std::string>& row = grid.rows.emplace_back();
     row = {cat(base::printable(placed.provider), " ", base::printable(placed.version),
                placed.is_judged ? "" : " (documented, not judged)"),
            cat(base::grouped(placed.on_provider), " of ", base::grouped(nodes_that_run(placed))),
-           base::grouped(placed.parts),
-           base::grouped(placed.off.nodes),
-           base::grouped(placed.unknown),
-           share(placed.off.flops, totals.flops),
-           share(placed.off.bytes, totals.bytes)};
+           base::grouped(placed.parts)};
+    if (has_unknown) row.push_back(base::grouped(placed.unknown + placed.in_bodies));
+    row.push_back(base::grouped(placed.off.nodes));
+    row.push_back(share(placed.off.flops, totals.flops));
+    row.push_back(share(placed.off.bytes, totals.bytes));
     if (has_time) row.push_back(share(placed.off.seconds, std::optional(estimate.roofline->totals.seconds)));
     row.push_back(base::grouped(static_cast<std::int64_t>(placed.copies.size())));
     row.push_back(cell(placed.copied_bytes, "B"));
-    if (has_times) row.push_back(base::si_seconds(placed.times->placed_seconds));
+    if (has_times) row.push_back(placed.times ? base::si_seconds(placed.times->placed_seconds) : "");
     row.push_back(placed.cured ? base::grouped(placed.cured->nodes) : "");
   }
   return grid;
+}
+
+std::vector<std::string> refused_lines(const documents::EstimateDocument& estimate) {
+  std::vector<std::string> lines;
+  for (const EstimatePlacement& placed : estimate.placement)
+    if (!placed.refused.empty()) lines.push_back(cat(base::printable(placed.provider), ": ", refused_line(placed)));
+  return lines;
 }
 
 bool has_reasons(const documents::EstimateDocument& estimate) {
@@ -159,12 +178,13 @@ base::Grid reasons_grid(const documents::EstimateDocument& estimate) {
 }  // namespace report
 
 std::string off_provider_report(const documents::EstimatePlacement& placement, double most) {
+  const std::string begin = cat("off ", base::printable(placement.provider), ": ");
+  if (!placement.refused.empty()) return cat(begin, report::refused_line(placement), "\n");
   const double found = placement.off_provider();
   const auto percent = [](double part) { return part > 0 ? base::rounded(100 * part) : "0"; };
-  return cat("off ", base::printable(placement.provider), ": ", found > most ? "exceeds " : "within ", percent(most),
-             " %, found ", percent(found), " % of the nodes that run",
-             placement.unknown > 0 ? cat(", ", base::counted(placement.unknown, "unknown one"), " among them") : "",
-             "\n");
+  const std::int64_t open = placement.unknown + placement.in_bodies;
+  return cat(begin, found > most ? "exceeds " : "within ", percent(most), " %, found ", percent(found),
+             " % of the nodes that run", open > 0 ? cat(", ", base::grouped(open), " of them not judged") : "", "\n");
 }
 
 }  // namespace pagoda::present

@@ -75,6 +75,8 @@ std::vector<std::string> placement_lines(const documents::EstimateDocument& esti
                                          const documents::EstimatePlacement& placed);
 // One row a provider, for several of them.
 base::Grid placements_grid(const documents::EstimateDocument& estimate);
+// Providers with which the runtime refuses the model, and why.
+std::vector<std::string> refused_lines(const documents::EstimateDocument& estimate);
 bool has_reasons(const documents::EstimateDocument& estimate);
 // Why nodes are on the CPU, provider by provider.
 base::Grid reasons_grid(const documents::EstimateDocument& estimate);

@@ -135,6 +135,7 @@ std::string table_report(const documents::EstimateDocument& estimate, const Repo
       text += std::exchange(begin, "           ") + line + "\n";
   } else if (!estimate.placement.empty()) {
     text += "\n" + base::aligned(report::placements_grid(estimate), options.width);
+    for (const std::string& line : report::refused_lines(estimate)) text += line + "\n";
   }
   if (report::has_reasons(estimate)) text += "\n" + base::aligned(report::reasons_grid(estimate), options.width);
   text += report::kSiUnits;
@@ -169,6 +170,7 @@ std::string markdown_report(const documents::EstimateDocument& estimate, const R
       text += "* " + code(line) + "\n";
   } else if (!estimate.placement.empty()) {
     text += "\n" + markdown_table(report::placements_grid(estimate));
+    for (const std::string& line : report::refused_lines(estimate)) text += "\n* " + code(line) + "\n";
   }
   if (report::has_reasons(estimate)) text += "\n" + markdown_table(report::reasons_grid(estimate));
   text += "\nSI units: 1 kB is 1000 B, 1 M is 10^6.\n";

@@ -536,10 +536,11 @@ struct EstimatePlacement {
   bool is_judged = false;               // its rules were compared with answers of the runtime
   std::string form;                     // "plain": the nodes of the file; "default": as the runtime runs it
   std::int64_t on_provider = 0, folded = 0, fused = 0, unknown = 0;  // nodes
-  std::int64_t parts = 0;  // of nodes on the provider that no path through the CPU separates
+  std::int64_t in_bodies = 0;  // nodes in bodies of If, Loop and Scan, which are not judged
+  std::int64_t parts = 0;      // of nodes on the provider that no path through the CPU separates
   // Why the runtime refuses the model: a node for which neither side has a kernel. Empty: nothing speaks against it.
   std::string refused;
-  Left off;                // nodes on the CPU
+  Left off;  // nodes on the CPU
   std::vector<Copy> copies;
   Count copied_bytes;
   std::vector<Reason> reasons;  // the most seconds first, then FLOPs, bytes and nodes
@@ -547,10 +548,10 @@ struct EstimatePlacement {
   std::optional<Times> times;
   std::vector<Node> nodes;  // by index; nodes of bodies go with theirs, and have none
 
-  // The part of the nodes that run which is not on the provider, 0 … 1.
+  // The part of the nodes that run which is not on the provider, or is not known to be, 0 … 1.
   double off_provider() const {
-    const std::int64_t run = on_provider + off.nodes + unknown;
-    return run > 0 ? static_cast<double>(off.nodes + unknown) / static_cast<double>(run) : 0;
+    const std::int64_t open = unknown + in_bodies, run = on_provider + off.nodes + open;
+    return run > 0 ? static_cast<double>(off.nodes + open) / static_cast<double>(run) : 0;
   }
 };
 
