@@ -5,6 +5,7 @@
 #include <span>
 
 #include "describe.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/parallel.h"
@@ -251,7 +252,7 @@ EstimatePlacement placement_of(const Model& model, const EstimateRequest& reques
   const Roofline host = bounds_of(model, on_host, analysis);
   const Sides sides{roofline->rows, host.rows, roofline->launch_overhead_seconds.value_or(0)};
   const LinkRate link = link_to_host(request);
-  EstimatePlacement::Times& times = result.times.emplace();
+  PlacementTimes& times = result.times.emplace();
   times.host_device = request.host_device->id;
   times.link = link.name;
   times.on_provider_seconds = roofline->totals.launched_seconds();

@@ -135,7 +135,7 @@ TEST_CASE("with the host's device, a run as placed is bounded by both devices an
       model, {.traffic = TrafficModel::Unfused, .device = gpu, .providers = cuda, .host_device = cpu});
   const documents::EstimatePlacement& placed = estimate.placement.front();
   REQUIRE(placed.times.has_value());
-  const documents::EstimatePlacement::Times& times = *placed.times;
+  const documents::PlacementTimes& times = *placed.times;
   // One matrix of 4,096 down, one number of each up again, by 16 lanes of 32 GT/s, 128 of 130 bits.
   CHECK(placed.copied_bytes == Int{4096 * 64 * 64 * 4 + 4096 * 4});
   const double link = 16 * 32e9 * 128 / 130 / 8;

@@ -1,5 +1,8 @@
 // Where providers put the nodes: what stays, what leaves, why, and what is copied.
+#include <algorithm>
+
 #include "pagoda/base/cat.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/base/text.h"
 #include "report/rows.h"
 
@@ -8,6 +11,7 @@ namespace report {
 namespace {
 
 using documents::EstimatePlacement;
+using documents::PlacementTimes;
 
 std::string part_of(const Count& some, const Count& all, const char* what) {
   if (!some || !all || *all == 0) return "";
@@ -46,7 +50,7 @@ std::string shares_text(const documents::EstimateDocument& estimate, const Estim
       {part_of(placed.off.flops, totals.flops, "FLOPs"), part_of(placed.off.bytes, totals.bytes, "bytes"), bound});
 }
 
-std::string times_text(const EstimatePlacement::Times& times) {
+std::string times_text(const PlacementTimes& times) {
   const auto seconds = [](double value, const char* what) { return cat(base::si_seconds(value), " ", what); };
   return cat(
       "at least ",

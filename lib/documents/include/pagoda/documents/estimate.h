@@ -490,6 +490,23 @@ struct EstimateSweep {
   std::string engine, calibration;  // of the predictions, as in EstimatePrediction
 };
 
+// Lower bounds on a run, if the CPU has a device of its own: nodes one after another, each on its side. Copies
+// overlap with work.
+struct PlacementTimes {
+  std::string host_device;
+  std::string link;                                    // of the device; empty: none is known
+  double on_provider_seconds = 0, on_cpu_seconds = 0;  // all nodes on one side
+  double placed_seconds = 0;
+  std::optional<double> copy_seconds;   // of all copies, in placed_seconds; empty: some size or the link is not known
+  std::optional<double> cured_seconds;  // empty: nothing is cured
+};
+// A placement once the cures of all reasons are applied.
+struct PlacementCured {
+  std::int64_t nodes = 0;  // still on the CPU
+  std::int64_t parts = 0, copies = 0;
+  Count copied_bytes;
+};
+
 // Where an execution provider of ONNX Runtime puts the nodes of the main graph: on itself or on the CPU.
 struct EstimatePlacement {
   struct Node {
@@ -516,22 +533,6 @@ struct EstimatePlacement {
     Count bytes;
     bool is_to_host = false;
   };
-  // Lower bounds on a run, if the CPU has a device of its own: nodes one after another, each on its side. Copies
-  // overlap with work.
-  struct Times {
-    std::string host_device;
-    std::string link;                                    // of the device; empty: none is known
-    double on_provider_seconds = 0, on_cpu_seconds = 0;  // all nodes on one side
-    double placed_seconds = 0;
-    std::optional<double> copy_seconds;   // of all copies, in placed_seconds; empty: some size or the link is not known
-    std::optional<double> cured_seconds;  // empty: nothing is cured
-  };
-  // The same once the cures of all reasons are applied.
-  struct Cured {
-    std::int64_t nodes = 0;  // still on the CPU
-    std::int64_t parts = 0, copies = 0;
-    Count copied_bytes;
-  };
   std::string provider, name, version;  // "cuda", "ONNX Runtime, CUDA", "1.31.1"
   bool is_judged = false;               // its rules were compared with answers of the runtime
   std::string form;                     // "plain": the nodes of the file; "default": as the runtime runs it
@@ -543,9 +544,9 @@ struct EstimatePlacement {
   Left off;  // nodes on the CPU
   std::vector<Copy> copies;
   Count copied_bytes;
-  std::vector<Reason> reasons;  // the most seconds first, then FLOPs, bytes and nodes
-  std::optional<Cured> cured;   // empty: no reason has a cure
-  std::optional<Times> times;
+  std::vector<Reason> reasons;          // the most seconds first, then FLOPs, bytes and nodes
+  std::optional<PlacementCured> cured;  // empty: no reason has a cure
+  std::optional<PlacementTimes> times;
   std::vector<Node> nodes;  // by index; nodes of bodies go with theirs, and have none
 
   // The part of the nodes that run which is not on the provider, or is not known to be, 0 … 1.
