@@ -18,13 +18,14 @@ foreach(path IN LISTS FILES)
     string(REPLACE " {" "{" text "${text}")
     string(REGEX REPLACE ";? *}" "}" text "${text}")
   endif()
-  # Compilers need not take literals beyond 64 kB in one piece; neighbours are one string all the same.
+  # Compilers need not take literals beyond 64 kB in one piece; neighbours are one string all the same. The suffix spares
+  # them to count its characters, of which clang allows a million in a constant.
   set(pieces "")
   string(LENGTH "${text}" length)
   set(at 0)
   while(at LESS length)
     string(SUBSTRING "${text}" ${at} 12000 piece)
-    string(APPEND pieces "R\"pagoda(${piece})pagoda\"\n     ")
+    string(APPEND pieces "R\"pagoda(${piece})pagoda\"sv\n     ")
     math(EXPR at "${at} + 12000")
   endwhile()
   string(APPEND entries "    {\"${name}\",\n     ${pieces}},\n")
@@ -39,6 +40,7 @@ file(WRITE "${OUTPUT}" "// Written by cmake/embed.cmake.
 namespace ${NAMESPACE} {
 
 std::span<const pagoda::base::EmbeddedFile> ${FUNCTION}() {
+  using namespace std::string_view_literals;
   static constexpr pagoda::base::EmbeddedFile kFiles[] = {
 ${entries}  };
   return kFiles;

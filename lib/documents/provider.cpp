@@ -1,8 +1,11 @@
 #include "pagoda/documents/provider.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "embedded.h"
+#include "form.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/enum_names.h"
 #include "pagoda/base/error.h"
@@ -14,6 +17,7 @@ namespace pagoda::documents {
 namespace {
 
 using base::JsonField;
+using Need = Form::Need;
 
 constexpr std::string_view kProviderSchema = "pagoda.provider/1";
 constexpr base::EnumNames<PlacementTest::DimIn> kTests("present", "in", "repeated", "even", "above", "below",
@@ -66,129 +70,165 @@ ProviderOperator operator_of(const JsonField& field) {
   return known;
 }
 
-// {"attribute": "clip", …}, {"input": 1, …}, {"output": 0, …}, {"any": "input", …}.
-void read_subject(const JsonField& field, ProviderCondition::Part& part) {
-  constexpr std::string_view kAny[] = {"input", "output", "operand"};  // in the order of PlacementSubject
-  if (const auto any = field.find("any")) {
-    const auto found = std::ranges::find(kAny, any->text());
-    if (found == std::end(kAny)) any->fail_expected("input, output or operand");
-    part.subject = static_cast<PlacementSubject>(static_cast<std::size_t>(PlacementSubject::AnyInput) +
-                                                 static_cast<std::size_t>(found - std::begin(kAny)));
-  } else if (const auto input = field.integer("input")) {
-    part.subject = PlacementSubject::Input;
-    part.operand = static_cast<std::int32_t>(*input);
-  } else if (const auto output = field.integer("output")) {
-    part.subject = PlacementSubject::Output;
-    part.operand = static_cast<std::int32_t>(*output);
-  } else {
-    part.attribute = field.at("attribute").text();
-  }
+void read_truth(Form& form, const char* key, bool& into) {
+  form.member(key, Need::Optional, [&](const JsonField& field) { into = field.truth(); });
 }
 
-ProviderCondition::Part part_of(const JsonField& field) {
-  ProviderCondition::Part part;
-  read_subject(field, part);
-  // "not in", "type not in", "absent": the test without the word, negated.
-  const JsonField test = field.at("test");
-  std::string name = test.text() == "absent" ? "not present" : test.text();
-  if (const std::size_t place = name.find("not "); place != std::string::npos) {
-    part.is_negated = true;
-    name.erase(place, 4);
-  }
-  const auto found = kTests.value(name);
-  if (!found) test.fail(cat("\"", test.text(), "\" is not a test of a condition"));
-  part.test = *found;
-  part.values = field.texts("values");
+std::int32_t index_of(const JsonField& field) {
+  const std::int64_t index = field.integer();
+  if (index < 0 || index > std::numeric_limits<std::int32_t>::max())
+    field.fail_expected("the place of an operand, from 0");
+  return static_cast<std::int32_t>(index);
+}
+
+void read_operands(Form& form, const char* key, std::vector<std::int32_t>& into) {
+  form.member(key, Need::Optional, [&](const JsonField& field) {
+    for (const JsonField& each : field.array()) into.push_back(index_of(each));
+  });
+}
+
+// {"attribute": "clip", …}, {"input": 1, …}, {"output": 0, …}, {"any": "input", …}.
+void read_subject(Form& form, ProviderCondition::Part& part) {
+  constexpr std::string_view kAny[] = {"input", "output", "operand"};  // in the order of PlacementSubject
+  int subjects = 0;
+  form.member("attribute", Need::Optional, [&](const JsonField& field) {
+    ++subjects;
+    part.attribute = field.text();
+  });
+  for (const auto& [key, subject] : {std::pair("input", PlacementSubject::Input), {"output", PlacementSubject::Output}})
+    form.member(key, Need::Optional, [&, subject = subject](const JsonField& field) {
+      ++subjects;
+      part.subject = subject;
+      part.operand = index_of(field);
+    });
+  form.member("any", Need::Optional, [&](const JsonField& field) {
+    ++subjects;
+    const auto found = std::ranges::find(kAny, field.text());
+    if (found == std::end(kAny)) field.fail_expected("input, output or operand");
+    part.subject = static_cast<PlacementSubject>(static_cast<std::size_t>(PlacementSubject::AnyInput) +
+                                                 static_cast<std::size_t>(found - std::begin(kAny)));
+  });
+  if (subjects != 1) form.field().fail_expected("one of attribute, input, output and any");
+}
+
+void read_part(Form& form, ProviderCondition::Part& part) {
+  read_subject(form, part);
+  form.member("test", Need::Required, [&](const JsonField& field) {
+    // "not in", "type not in", "absent": the test without the word, negated.
+    std::string name = field.text() == "absent" ? "not present" : field.text();
+    if (const std::size_t place = name.find("not "); place != std::string::npos) {
+      part.is_negated = true;
+      name.erase(place, 4);
+    }
+    const auto found = kTests.value(name);
+    if (!found)
+      field.fail(cat("\"", field.text(), "\" is not a test; known: ", base::joined(kTests.all()),
+                     ", each negated by \"not\""));
+    part.test = *found;
+  });
+  form.texts("values", part.values);
   constexpr PlacementTest kWithValues[] = {PlacementTest::Repeated, PlacementTest::Above, PlacementTest::Below,
                                            PlacementTest::CountAbove};
   if (part.values.empty() && std::ranges::find(kWithValues, part.test) != std::end(kWithValues))
-    field.fail("\"values\" is missing");
-  if (const auto stored = field.find("stored")) part.skips_stored = !stored->truth();
-  if (const auto otherwise = field.find("default")) part.otherwise = otherwise->text();
-  return part;
+    form.field().fail("\"values\" is missing");
+  bool asks_stored = true;
+  read_truth(form, "stored", asks_stored);
+  part.skips_stored = !asks_stored;
+  form.member("default", Need::Optional, [&](const JsonField& field) { part.otherwise = field.text(); });
 }
 
-ProviderCondition condition_of(const JsonField& field) {
-  ProviderCondition condition{.operators = field.at("operators").texts(),
-                              .except = field.texts("except"),
-                              .when = {},
-                              .reason = field.at("reason").text()};
-  for (const JsonField& each : field.array("when")) condition.when.push_back(part_of(each));
-  return condition;
+void read_condition(Form& form, ProviderCondition& condition) {
+  form.texts("operators", condition.operators);
+  form.texts("except", condition.except);
+  form.list("when", Need::Required, [&](Form& part) { read_part(part, condition.when.emplace_back()); });
+  form.text("reason", condition.reason, Need::Required);
 }
 
-void read_parts(const JsonField& field, ProviderParts& parts) {
+void read_runs(Form& form, ProviderParts& parts) {
   parts.kind = PartKind::Runs;
-  parts.breaks = field.texts("breaks");
-  parts.no_end = field.texts("no_end");
-  for (const JsonField& each : field.array("small"))
-    parts.small.push_back({.nodes = each.at("nodes").integer(), .first = condition_of(each)});
-}
-
-std::vector<std::int32_t> operands_of(const JsonField& field, std::string_view key) {
-  std::vector<std::int32_t> operands;
-  if (const auto listed = field.find(key))
-    for (const JsonField& each : listed->array()) operands.push_back(static_cast<std::int32_t>(each.integer()));
-  return operands;
+  form.texts("breaks", parts.breaks);
+  form.texts("no_end", parts.no_end);
+  form.list("small", Need::Optional, [&](Form& each) {
+    ProviderParts::SmallGraph& small = parts.small.emplace_back();
+    each.member("nodes", Need::Required, [&](const JsonField& field) { small.nodes = field.integer(); });
+    read_condition(each, small.first);
+  });
 }
 
 // {"operators": ["Conv"], "inputs": [2, 3], "dequantised": [0, 1], "typed": [0]}
-ProviderUnit unit_of(const JsonField& field) {
-  const std::vector<std::int32_t> counts = operands_of(field, "inputs");
-  if (counts.size() != 2) field.at("inputs").fail_expected("the least and the most dequantised inputs");
-  const auto truth = [&](std::string_view key, bool otherwise) {
-    const auto found = field.find(key);
-    return found ? found->truth() : otherwise;
-  };
-  return {.operators = field.at("operators").texts(),
-          .least = counts[0],
-          .most = counts[1],
-          .dequantised = operands_of(field, "dequantised"),
-          .typed = operands_of(field, "typed"),
-          .has_free_outputs = truth("free_outputs", false),
-          .has_one_scale = truth("one_scale", false),
-          .takes_activation = truth("activation", true)};
+void read_unit(Form& form, ProviderUnit& unit) {
+  form.texts("operators", unit.operators);
+  form.member("inputs", Need::Required, [&](const JsonField& field) {
+    const std::vector<JsonField> counts = field.array();
+    if (counts.size() != 2) field.fail_expected("the least and the most dequantised inputs");
+    unit.least = static_cast<std::int32_t>(counts[0].integer());
+    unit.most = static_cast<std::int32_t>(counts[1].integer());
+  });
+  read_operands(form, "dequantised", unit.dequantised);
+  read_operands(form, "typed", unit.typed);
+  read_truth(form, "free_outputs", unit.has_free_outputs);
+  read_truth(form, "one_scale", unit.has_one_scale);
+  read_truth(form, "activation", unit.takes_activation);
 }
 
-void read_host_operands(const JsonField& root, const char* key, std::vector<std::int32_t> ProviderOperator::*operands,
+void read_host_operands(Form& form, const char* key, std::vector<std::int32_t> ProviderOperator::*operands,
                         Provider& provider) {
-  const auto listed = root.find(key);
-  if (!listed) return;
-  for (const auto& [name, indices] : listed->members()) {
-    const auto known = provider.operators.find(name);
-    if (known == provider.operators.end()) continue;  // this release has no kernel of it
-    for (const JsonField& each : indices.array())
-      (known->second.*operands).push_back(static_cast<std::int32_t>(each.integer()));
-  }
+  form.member(key, Need::Optional, [&](const JsonField& field) {
+    for (const auto& [name, indices] : field.members()) {
+      const auto known = provider.operators.find(name);
+      if (known == provider.operators.end()) continue;  // this release has no kernel of it
+      for (const JsonField& each : indices.array()) (known->second.*operands).push_back(index_of(each));
+    }
+  });
+}
+
+// One of two words; the first is the default.
+void read_choice(Form& form, const char* key, std::string_view first, std::string_view second, bool& is_second) {
+  form.member(key, Need::Optional, [&](const JsonField& field) {
+    is_second = field.text() == second;
+    if (!is_second && field.text() != first) field.fail_expected(cat(first, " or ", second));
+  });
 }
 
 // All but the kernels, whose operators are there.
-void read_rules(const JsonField& rules, Provider& provider) {
-  if (const auto units = rules.find("units"))
-    for (const JsonField& each : units->array()) provider.units.push_back(unit_of(each));
-  provider.parts.never_alone = rules.texts("never_alone");
-  if (const auto joins = rules.find("joins_parts"); joins && joins->truth()) provider.parts.kind = PartKind::Joined;
-  if (const auto passes = rules.find("passes_unsupported")) provider.passes_unsupported = passes->truth();
-  if (const auto twice = rules.find("asked_twice")) provider.is_asked_twice = twice->truth();
-  if (const std::string kind = rules.text("kind"); kind == "compiled")
-    provider.compiles_parts = true;
-  else if (!kind.empty() && kind != "kernels")
-    rules.at("kind").fail_expected("kernels or compiled");
-  if (const std::string memory = rules.text("memory"); memory == "host")
-    provider.is_on_host = true;
-  else if (!memory.empty() && memory != "device")
-    rules.at("memory").fail_expected("host or device");
-  if (const auto runs = rules.find("runs")) read_parts(*runs, provider.parts);
-  read_host_operands(rules, "host_inputs", &ProviderOperator::host_inputs, provider);
-  read_host_operands(rules, "host_outputs", &ProviderOperator::host_outputs, provider);
-  for (const JsonField& each : rules.array("conditions")) provider.conditions.push_back(condition_of(each));
-  for (const JsonField& each : rules.array("cures")) {
-    const auto of_free_dims = each.find("of_free_dims");
-    provider.cures.push_back({.reason = each.at("reason").text(),
-                              .operators = each.at("operators").texts(),
-                              .of_free_dims = of_free_dims && of_free_dims->truth(),
-                              .cure = each.at("cure").text()});
-  }
+void read_rules(Form& form, Provider& provider) {
+  read_choice(form, "kind", "kernels", "compiled", provider.compiles_parts);
+  read_choice(form, "memory", "device", "host", provider.is_on_host);
+  read_truth(form, "passes_unsupported", provider.passes_unsupported);
+  read_truth(form, "asked_twice", provider.is_asked_twice);
+  bool joins = false;
+  read_truth(form, "joins_parts", joins);
+  if (joins) provider.parts.kind = PartKind::Joined;
+  form.texts("never_alone", provider.parts.never_alone);
+  form.object("runs", Need::Optional, [&](Form& runs) { read_runs(runs, provider.parts); });
+  form.list("units", Need::Optional, [&](Form& unit) { read_unit(unit, provider.units.emplace_back()); });
+  read_host_operands(form, "host_inputs", &ProviderOperator::host_inputs, provider);
+  read_host_operands(form, "host_outputs", &ProviderOperator::host_outputs, provider);
+  form.list("conditions", Need::Optional,
+            [&](Form& condition) { read_condition(condition, provider.conditions.emplace_back()); });
+  form.list("cures", Need::Optional, [&](Form& each) {
+    ProviderCure& cure = provider.cures.emplace_back();
+    each.text("reason", cure.reason, Need::Required);
+    each.texts("operators", cure.operators);
+    read_truth(each, "of_free_dims", cure.of_free_dims);
+    each.text("cure", cure.cure, Need::Required);
+  });
+}
+
+// A release that differs in its kernels alone.
+Provider other_release(Provider release, Provider like) {
+  for (auto& [name, known] : release.operators)
+    if (const auto found = like.operators.find(name); found != like.operators.end()) {
+      known.host_inputs = found->second.host_inputs;
+      known.host_outputs = found->second.host_outputs;
+    }
+  like.id = std::move(release.id);
+  like.name = std::move(release.name);
+  like.version = std::move(release.version);
+  like.source = std::move(release.source);
+  like.is_judged = release.is_judged;
+  like.operators = std::move(release.operators);
+  return like;
 }
 
 }  // namespace
@@ -203,33 +243,23 @@ Provider find_provider(std::string_view id_or_path) {
 
 Provider parse_provider(std::string_view json, std::string_view subject) {
   const base::JsonDocument document = base::parse_json(json, subject, cat("expected ", kProviderSchema));
-  const JsonField root = document.root();
   if (document.schema() != kProviderSchema)
-    root.fail(cat("found schema \"", document.schema(), "\"; expected \"", kProviderSchema, "\""));
-  Provider provider{.id = root.at("id").text(),
-                    .name = root.at("name").text(),
-                    .version = root.at("version").text(),
-                    .source = root.at("source").text(),
-                    .is_judged = root.at("judged").truth(),
-                    .operators = {},
-                    .conditions = {},
-                    .cures = {},
-                    .passes_unsupported = false,
-                    .is_asked_twice = false,
-                    .compiles_parts = false,
-                    .is_on_host = false,
-                    .parts = {},
-                    .units = {}};
-  for (const auto& [name, field] : root.at("operators").members()) provider.operators.emplace(name, operator_of(field));
-  // Another release of a provider states its kernels alone.
-  const std::string like = root.text("like");
-  if (like.empty()) {
-    read_rules(root, provider);
-  } else {
-    const base::JsonDocument other = base::parse_json(embedded_text(provider_files(), like, "provider"), like, like);
-    read_rules(other.root(), provider);
-  }
-  return provider;
+    document.root().fail(cat("found schema \"", document.schema(), "\"; expected \"", kProviderSchema, "\""));
+  Provider provider;
+  std::string like;
+  read_form(document, [&](Form& form) {
+    form.text("id", provider.id, Need::Required);
+    form.text("name", provider.name, Need::Required);
+    form.text("version", provider.version, Need::Required);
+    form.text("source", provider.source, Need::Required);
+    form.member("judged", Need::Required, [&](const JsonField& field) { provider.is_judged = field.truth(); });
+    form.text("like", like);
+    form.member("operators", Need::Required, [&](const JsonField& field) {
+      for (const auto& [name, each] : field.members()) provider.operators.emplace(name, operator_of(each));
+    });
+    if (like.empty()) read_rules(form, provider);
+  });
+  return like.empty() ? provider : other_release(std::move(provider), find_provider(like));
 }
 
 }  // namespace pagoda::documents

@@ -14,6 +14,8 @@
 #include "pagoda/estimate/make_estimate.h"
 #include "pagoda/present/report.h"
 #include "placement/places.h"
+#include "support/files.h"
+#include "support/json_schema.h"
 #include "support/text_graph.h"
 
 namespace pagoda {
@@ -200,6 +202,35 @@ TEST_CASE("nodes whose types are not known are unknown, and count against the pr
   CHECK(placed.nodes[1].on == "unknown");
   CHECK(placed.off_provider() == doctest::Approx(2.0 / 3));
   CHECK(present::off_provider_report(placed, 0.02).find("1 of them not judged") != std::string::npos);
+}
+
+TEST_CASE("each built-in provider satisfies its schema") {
+  const nlohmann::json schema = test::schema("provider");
+  for (const std::string& id : documents::provider_ids()) {
+    CAPTURE(id);
+    const nlohmann::json provider = test::read_json("data/providers/" + id + ".json");
+    for (const std::string& violation : test::violations(provider, schema)) FAIL_CHECK(violation);
+    CHECK(provider.at("id") == id);
+  }
+}
+
+TEST_CASE("a mistake in a provider's file is named, with what may be meant") {
+  const auto error_of = [](std::string rules) {
+    return test::error_of([&] {
+      documents::parse_provider(R"({"schema": "pagoda.provider/1", "id": "mine", "name": "Mine", "version": "1",
+                                   "source": "tried", "judged": false, "operators": {"Relu": {"versions": [],
+                                   "kernels": [[1, 99, {}]]}})" +
+                                    rules + "}",
+                                "mine.json");
+    });
+  };
+  CHECK(error_of("").empty());
+  CHECK(error_of(R"(, "condition": [])") == "mine.json: \"condition\" is not known here; did you mean \"conditions\"?");
+  CHECK(test::contains(error_of(R"(, "conditions": [{"operators": ["Relu"], "reason": "no", "when": [{"input": 0,
+                                 "test": "type on"}]}])"),
+                       "\"type on\" is not a test; known: present, in,"));
+  CHECK(test::contains(error_of(R"(, "kind": "kernel")"), "kernels or compiled"));
+  CHECK(test::contains(error_of(R"(, "host_inputs": {"Relu": [-1]})"), "the place of an operand, from 0"));
 }
 
 TEST_CASE("a provider that is none, or a file that is none, is an error") {

@@ -105,6 +105,7 @@ base::Grid placements_grid(const documents::EstimateDocument& estimate) {
   const bool has_time = all.front().off.seconds.has_value();
   const bool has_times = std::ranges::any_of(all, [](const auto& each) { return each.times.has_value(); });
   const bool has_unknown = std::ranges::any_of(all, [](const auto& each) { return each.unknown + each.in_bodies > 0; });
+  const bool has_cures = std::ranges::any_of(all, [](const auto& each) { return each.cured.has_value(); });
   base::Grid grid{.columns = {{.header = "provider"}}, .rows = {}};
   const auto add = [&](const char* header, bool is_there = true) {
     if (is_there) grid.columns.push_back({.header = header, .is_number = true});
@@ -119,7 +120,7 @@ base::Grid placements_grid(const documents::EstimateDocument& estimate) {
   add("copies");
   add("copied");
   add("as placed ≥", has_times);
-  add("on the CPU, cured");
+  add("on the CPU, cured", has_cures);
   for (const EstimatePlacement& placed : all) {
     const documents::EstimateCounts& totals = estimate.totals.counts;
     const auto share = [&](const auto& some, const auto& whole) -> std::string {
@@ -139,7 +140,7 @@ base::Grid placements_grid(const documents::EstimateDocument& estimate) {
     row.push_back(base::grouped(static_cast<std::int64_t>(placed.copies.size())));
     row.push_back(cell(placed.copied_bytes, "B"));
     if (has_times) row.push_back(placed.times ? base::si_seconds(placed.times->placed_seconds) : "");
-    row.push_back(placed.cured ? base::grouped(placed.cured->nodes) : "");
+    if (has_cures) row.push_back(placed.cured ? base::grouped(placed.cured->nodes) : "");
   }
   return grid;
 }
