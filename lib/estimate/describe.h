@@ -124,6 +124,9 @@ EstimateHandover handover_of(const Model& model, const Model& file_model, const 
                              const Analysis& analysis);
 EstimateParallel parallel_part(const Model& model, const EstimateRequest& request, const GroupRun& group);
 
+// Why the request's devices do not go with the provider, whose times are theirs all the same; empty: they do, or are
+// not known.
+std::string unfit_text(const Provider& provider, const EstimateRequest& request);
 // Where a provider puts the nodes of the main graph.
 EstimatePlacement placement_of(const Model& model, const EstimateRequest& request, const Findings& findings,
                                const Provider& provider);

@@ -525,8 +525,10 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
     estimate.budgets->push_back(is_timed || limit.kind != BudgetKind::Seconds ? check_budget(limit, rows, limits)
                                                                               : without_time(limit, estimate));
   if (sweep) estimate.sweep = sweep_part(std::move(*sweep), std::move(swept), predictions);
-  for (const Provider& provider : asked.providers)
+  for (const Provider& provider : asked.providers) {
+    if (const std::string unfit = unfit_text(provider, request); !unfit.empty()) warn(analysis, unfit);
     estimate.placement.push_back(placement_of(model, request, findings, provider));
+  }
   describe(model, request, findings);
   if (!estimate.can_run()) estimate.advice.clear();
   const bool is_counted = (impossible.empty() && broken.why.empty()) || !axes.empty() || is_published(request.count);

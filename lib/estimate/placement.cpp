@@ -164,6 +164,18 @@ void set_providers(std::string_view names, std::string_view form, EstimateReques
   request.placement_form = form == "plain" ? PlacementForm::Plain : PlacementForm::Default;
 }
 
+std::string unfit_text(const Provider& provider, const EstimateRequest& request) {
+  const auto is_none_of = [](const std::vector<std::string>& listed, const std::string& text) {
+    return !listed.empty() && !text.empty() && std::ranges::find(listed, text) == listed.end();
+  };
+  if (request.host_device && is_none_of({"cpu"}, request.host_device->kind))
+    return cat("`host_device` ", request.host_device->name, " is not a CPU");
+  if (!request.device) return "";
+  const DeviceSpec& device = *request.device;
+  if (!is_none_of(provider.device_kinds, device.kind) && !is_none_of(provider.device_vendors, device.vendor)) return "";
+  return cat("provider ", provider.id, " does not run on ", device.name, ": times are that device's all the same");
+}
+
 EstimatePlacement placement_of(const Model& model, const EstimateRequest& request, const Findings& findings,
                                const Provider& provider) {
   const Analysis& analysis = findings.analysis;

@@ -154,6 +154,22 @@ TEST_CASE("with the host's device, a run as placed is bounded by both devices an
   CHECK(present::table_report(estimate, {}).find("all on xeon-8275cl") != std::string::npos);
 }
 
+TEST_CASE("a device that the provider does not run on is said") {
+  const Model model = test::graph("opset=17: x:f32[4,8] -> y = Relu(x)");
+  const auto warning = [&](const char* provider, const char* device, const char* host) {
+    estimate::EstimateRequest request{.device = documents::find_device(device),
+                                      .providers = {documents::find_provider(provider)}};
+    if (*host != '\0') request.host_device = documents::find_device(host);
+    const auto diagnostics = estimate::make_estimate(model, request).diagnostics;
+    return diagnostics.empty() ? std::string() : diagnostics.front().message;
+  };
+  CHECK(warning("cuda", "h200", "xeon-8275cl").empty());
+  CHECK(test::contains(warning("cuda", "mi300x", ""), "provider cuda does not run on AMD"));
+  CHECK(test::contains(warning("qnn-htp", "h200", ""), "provider qnn-htp does not run on NVIDIA"));
+  CHECK(test::contains(warning("cuda-1.23", "xeon-8275cl", ""), "provider cuda-1.23 does not run on Intel"));
+  CHECK(test::contains(warning("webgpu", "mi300x", "h200"), "is not a CPU"));
+}
+
 TEST_CASE("cures are applied to what they cure alone, and the rest stays") {
   const Model model = test::graph(
       "opset=17: x:f32[5,1,3], w:f32[1,16,3]=const, r:f32[1,16,4]=const, m:f32[5,4,4] -> , h = LSTM(x, w, r) "

@@ -159,6 +159,7 @@ struct Provider {
   // It compiles each part as a whole: no node is moved for its operands, and parts hand tensors over through the host.
   bool compiles_parts = false;
   bool is_on_host = false;  // its tensors are in host memory: nothing is copied, and no node moved for its operands
+  std::vector<std::string> device_kinds, device_vendors;  // it runs on these: DeviceSpec::kind and vendor; none: on all
   ProviderParts parts;
   std::vector<ProviderUnit> units;
 };
