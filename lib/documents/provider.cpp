@@ -237,10 +237,18 @@ Provider other_release(Provider release, Provider like) {
 
 std::vector<std::string> provider_ids() { return ids_of(provider_files()); }
 
+namespace {
+
+Provider built_in_provider(std::string_view id) {
+  return parse_provider(embedded_text(provider_files(), id, "provider"), id);
+}
+
+}  // namespace
+
 Provider find_provider(std::string_view id_or_path) {
   if (id_or_path.ends_with(".json"))
     return parse_provider(base::read_file(std::string(id_or_path), "a provider's file"), id_or_path);
-  return parse_provider(embedded_text(provider_files(), id_or_path, "provider"), id_or_path);
+  return built_in_provider(id_or_path);
 }
 
 Provider parse_provider(std::string_view json, std::string_view subject) {
@@ -261,7 +269,7 @@ Provider parse_provider(std::string_view json, std::string_view subject) {
     });
     if (like.empty()) read_rules(form, provider);
   });
-  return like.empty() ? provider : other_release(std::move(provider), find_provider(like));
+  return like.empty() ? provider : other_release(std::move(provider), built_in_provider(like));
 }
 
 }  // namespace pagoda::documents

@@ -49,23 +49,17 @@ std::optional<Analysis> with_sizes(const Model& model, const EstimateRequest& re
   }
 }
 
-struct Copied {
-  Dim bytes = 0;
-  bool is_known = true;
-};
-
 Dim bytes_of(const TensorType& type) { return byte_size(element_count(*type.shape), type.element); }
 
-Copied copied(const GraphPlacement& placed, const Analysis& analysis) {
-  Copied sum;
+// Bytes of all copies; empty: the size of one is not known.
+Count copied_bytes(const GraphPlacement& placed, const Analysis& analysis) {
+  Dim bytes = 0;
   for (const PlacedCopy& copy : placed.copies) {
     const TensorType& type = analysis.types[static_cast<std::size_t>(copy.value)];
-    if (type.shape)
-      sum.bytes += bytes_of(type);
-    else
-      sum.is_known = false;
+    if (!type.shape) return {};
+    bytes += bytes_of(type);
   }
-  return sum;
+  return Counter(analysis)(bytes);
 }
 
 // The link between the device and its host; no name: none is known.
@@ -139,10 +133,10 @@ struct Sides {
   }
 };
 
-std::optional<double> copy_seconds(const Copied& copies, const Counter& number, const LinkRate& link) {
-  const std::optional<double> bytes = copies.is_known ? real(number(copies.bytes)) : std::nullopt;
-  if (bytes == 0) return 0;
-  return bytes && link.bytes_per_second > 0 ? std::optional(*bytes / link.bytes_per_second) : std::nullopt;
+std::optional<double> copy_seconds(const Count& bytes, const LinkRate& link) {
+  const std::optional<double> amount = real(bytes);
+  if (amount == 0) return 0;
+  return amount && link.bytes_per_second > 0 ? std::optional(*amount / link.bytes_per_second) : std::nullopt;
 }
 
 }  // namespace
@@ -201,6 +195,7 @@ EstimatePlacement placement_of(const Model& model, const EstimateRequest& reques
     for (const GraphId body : node.bodies()) result.in_bodies += nodes_inside(model, body);
   result.refused = refused_text(model, analysis, placed, options);
   const bool is_open = has_open_sizes(analysis, request.placement_form);
+  bool has_cures = false, fixes_dims = false;
   Sum all;
   std::map<std::pair<std::string, std::string>, Sum> by_reason;  // and cure
   for (std::size_t i = 0; i < analysis.nodes.size(); ++i) {
@@ -212,6 +207,7 @@ EstimatePlacement placement_of(const Model& model, const EstimateRequest& reques
     const Node& node = model.main().node(row.node);
     const std::string op = qualified(node.domain, node.op_type);
     const ProviderCure* const cure = cure_of(provider, at.reason, op, is_open);
+    fixes_dims = fixes_dims || (cure != nullptr && cure->of_free_dims);
     for (Sum* const sum : {&all, &by_reason[{at.reason, cure == nullptr ? "" : cure->cure}]}) {
       ++sum->nodes;
       sum->flops += core::flops(row.cost, request.count);
@@ -222,7 +218,6 @@ EstimatePlacement placement_of(const Model& model, const EstimateRequest& reques
   }
   all.nodes = result.off.nodes;  // with those that have no row
   all.write(number, has_time, result.off);
-  bool has_cures = false;
   for (const auto& [key, sum] : by_reason) {
     EstimatePlacement::Reason& reason = result.reasons.emplace_back();
     sum.write(number, has_time, reason);
@@ -243,20 +238,15 @@ EstimatePlacement placement_of(const Model& model, const EstimateRequest& reques
                              .bytes = type.shape ? number(bytes_of(type)) : Count(),
                              .is_to_host = copy.is_to_host});
   }
-  const Copied copies = copied(placed, analysis);
-  result.copied_bytes = copies.is_known ? number(copies.bytes) : Count();
+  result.copied_bytes = copied_bytes(placed, analysis);
   std::optional<GraphPlacement> cured;
-  Copied cured_copies;
-  if (has_cures) {
-    const std::optional<Analysis> fixed = is_open ? with_sizes(model, request, analysis) : std::nullopt;
-    if (!is_open || fixed) {
-      cured = place(model, fixed ? *fixed : analysis, provider, {.form = options.form, .with_cures = true});
-      cured_copies = copied(*cured, fixed ? *fixed : analysis);
-      result.cured = {.nodes = std::ranges::count(cured->nodes, PlacedOn::Cpu, &PlacedNode::on),
-                      .parts = cured->parts,
-                      .copies = static_cast<std::int64_t>(cured->copies.size()),
-                      .copied_bytes = cured_copies.is_known && !fixed ? number(cured_copies.bytes) : Count()};
-    }
+  const std::optional<Analysis> fixed = fixes_dims ? with_sizes(model, request, analysis) : std::nullopt;
+  if (has_cures && (!fixes_dims || fixed)) {
+    cured = place(model, fixed ? *fixed : analysis, provider, {.form = options.form, .with_cures = true});
+    result.cured = {.nodes = std::ranges::count(cured->nodes, PlacedOn::Cpu, &PlacedNode::on),
+                    .parts = cured->parts,
+                    .copies = static_cast<std::int64_t>(cured->copies.size()),
+                    .copied_bytes = fixed ? Count() : copied_bytes(*cured, analysis)};
   }
   if (!request.host_device || !has_time || provider.is_on_host) return result;
   EstimateRequest on_host = request;
@@ -269,11 +259,11 @@ EstimatePlacement placement_of(const Model& model, const EstimateRequest& reques
   times.link = link.name;
   times.on_provider_seconds = roofline->totals.launched_seconds();
   times.on_cpu_seconds = host.totals.seconds;
-  times.copy_seconds = copy_seconds(copies, number, link);
+  times.copy_seconds = copy_seconds(result.copied_bytes, link);
   times.placed_seconds = std::max(sides.seconds(analysis, placed), times.copy_seconds.value_or(0));
-  if (cured && !is_open)
+  if (cured && !fixed)
     times.cured_seconds =
-        std::max(sides.seconds(analysis, *cured), copy_seconds(cured_copies, number, link).value_or(0));
+        std::max(sides.seconds(analysis, *cured), copy_seconds(result.cured->copied_bytes, link).value_or(0));
   return result;
 }
 

@@ -69,6 +69,14 @@ const LevelOneCase kLevelOneCases[] = {
     {"two readers of dequantised numbers",
      "opset=17: q:u8[4,8], s:f32=0.1 -> d = DequantizeLinear(q, s); a = Relu(d); b = Softplus(d); y = Add(a, b)",
      "pppp"},
+    {"equal fillings are one",
+     "opset=17: x:f32[b,8] -> s = Shape(x); f = ConstantOfShape(s) {value=f32[1]=[1.0]}; g = ConstantOfShape(s) "
+     "{value=f32[1]=[1.0]}; a = Add(x, f); y = Mul(a, g)",
+     "ppupp"},
+    {"and different ones are not",
+     "opset=17: x:f32[b,8] -> s = Shape(x); f = ConstantOfShape(s) {value=f32[1]=[1.0]}; g = ConstantOfShape(s) "
+     "{value=f32[1]=[2.0]}; a = Add(x, f); y = Mul(a, g)",
+     "ppppp"},
     {"a pool takes in a Pad of nothing",
      "opset=17: x:f32[1,3,8,8], p:i64[8]=[0,0,0,0,0,0,0,0] -> a = Relu(x); b = Pad(a, p); y = AveragePool(b) "
      "{kernel_shape=[2,2]}",

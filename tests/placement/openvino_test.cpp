@@ -94,17 +94,7 @@ TEST_CASE("OpenVINO takes the nodes and parts that the runtime gives it, in both
 }
 
 TEST_CASE("cures of OpenVINO's reasons are listed") {
-  for (const PlacedCase& each : kOpenvinoCases) {
-    CAPTURE(each.what);
-    const documents::EstimateDocument estimate =
-        estimate::make_estimate(test::graph(each.graph), {.providers = {documents::find_provider("openvino-cpu")}});
-    const documents::EstimatePlacement& placed = estimate.placement.front();
-    const auto reason = std::ranges::find(placed.reasons, each.reason, &documents::EstimatePlacement::Reason::reason);
-    CHECK((reason == placed.reasons.end()) == (placed.off.nodes == 0));
-    if (reason == placed.reasons.end()) continue;
-    REQUIRE(reason->cure.empty() == (each.cure == nullptr));
-    if (each.cure != nullptr) CHECK(reason->cure.find(each.cure) != std::string::npos);
-  }
+  check_cures(kOpenvinoCases, documents::find_provider("openvino-cpu"));
 }
 
 TEST_CASE("OpenVINO's types need to be known") {

@@ -108,11 +108,8 @@ TEST_CASE("an estimate has each provider's counts, reasons and cures") {
     const double off =
         static_cast<double>(placed.off.nodes) / static_cast<double>(placed.off.nodes + placed.on_provider);
     CHECK(placed.off_provider() == doctest::Approx(off));
-    const auto reason = std::ranges::find(placed.reasons, each.reason, &documents::EstimatePlacement::Reason::reason);
-    CHECK((reason == placed.reasons.end()) == (placed.off.nodes == 0));
-    if (reason == placed.reasons.end()) continue;
-    REQUIRE(reason->cure.empty() == (each.cure == nullptr));
-    if (each.cure != nullptr) CHECK(reason->cure.find(each.cure) != std::string::npos);
+    check_cure(each, placed);
+    if (placed.off.nodes == 0) continue;
     const std::string table = present::table_report(estimate, {.rows = present::Rows::None});
     CHECK(table.find("ONNX Runtime, CUDA") != std::string::npos);
     CHECK(table.find(each.reason) != std::string::npos);
@@ -183,6 +180,25 @@ TEST_CASE("cures are applied to what they cure alone, and the rest stays") {
   for (const auto& reason : placed.reasons) CHECK(reason.cure.empty() == (reason.reason != "recurrent: clip"));
 }
 
+TEST_CASE("what cures leave keeps the dims open, unless a cure fixes them") {
+  const auto cured = [](const char* graph) {
+    return estimate::make_estimate(test::graph(graph), {.providers = {documents::find_provider("cuda")}})
+        .placement.front();
+  };
+  const auto with_clip = cured(
+      "opset=17: x:f32[5,b,3], w:f32[1,16,3]=const, r:f32[1,16,4]=const -> , h = LSTM(x, w, r) {hidden_size=4, "
+      "clip=1.0}; s = Shape(h); y = ConstantOfShape(s)");
+  CHECK(with_clip.off.nodes == 1);
+  REQUIRE(with_clip.cured.has_value());
+  CHECK(with_clip.cured->nodes == 0);
+  CHECK(with_clip.cured->copied_bytes == Int{0});  // known: no size was made up
+  const auto of_sizes = cured(kCases[3].graph);
+  CHECK(of_sizes.off.nodes == 4);
+  REQUIRE(of_sizes.cured.has_value());
+  CHECK(of_sizes.cured->nodes == 0);
+  CHECK_FALSE(of_sizes.cured->copied_bytes.has_value());
+}
+
 TEST_CASE("several providers are one table, and a gate is of the first") {
   const Model model = test::graph(kCases[0].graph);
   std::vector<Provider> all;
@@ -246,6 +262,7 @@ TEST_CASE("a mistake in a provider's file is named, with what may be meant") {
                                  "test": "type on"}]}])"),
                        "\"type on\" is not a test; known: present, in,"));
   CHECK(test::contains(error_of(R"(, "kind": "kernel")"), "kernels or compiled"));
+  CHECK(test::contains(error_of(R"(, "like": "mine.json")"), "not built in"));  // a file that is like itself never ends
   CHECK(test::contains(error_of(R"(, "host_inputs": {"Relu": [-1]})"), "the place of an operand, from 0"));
 }
 

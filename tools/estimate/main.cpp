@@ -253,8 +253,7 @@ int run(int argc, char** argv) {
   bool keeps_limits = is_complete || !arguments.strict;
   if (const std::optional<double> most = most_off_provider(arguments); most && !estimate.placement.empty()) {
     say(present::off_provider_report(estimate.placement.front(), *most));
-    const documents::EstimatePlacement& placed = estimate.placement.front();
-    keeps_limits = keeps_limits && placed.refused.empty() && placed.off_provider() <= *most;
+    keeps_limits = keeps_limits && estimate.placement.front().keeps(*most);
   }
   if (!estimate.budgets) return keeps_limits ? kDone : kPartial;
   say(present::budgets_report(*estimate.budgets));

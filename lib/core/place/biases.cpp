@@ -31,6 +31,7 @@ bool LoadedGraph::is_quantised(ValueId value) const {
 }
 
 bool LoadedGraph::quantise_biases() {
+  if (release_ < kSince1_21) return false;
   bool has_changed = false;
   const std::vector<std::int32_t> order = this->order();
   for (const std::int32_t id : order) {
@@ -47,9 +48,9 @@ bool LoadedGraph::quantise_biases() {
     const LoadedNode& before = node(writer(each.inputs[0]));
     const ValueId stored = add_value(bias, {ElementType::Int32, *sizes}, true);
     const ValueId scale = add_value(before.inputs[1], {ElementType::Float32, Shape{}}, true);
-    const LoadedNode made{
-        .op = "DequantizeLinear", .domain = before.domain, .inputs = {stored, scale}, .captured = {}, .outputs = {}};
-    const std::int32_t dequantised = add_node(made, bias, type(bias));
+    LoadedNode made = made_node("DequantizeLinear", {stored, scale});
+    made.domain = before.domain;
+    const std::int32_t dequantised = add_node(std::move(made), bias, type(bias));
     set_input(id, 2, node(dequantised).outputs.front());
     has_changed = true;
   }

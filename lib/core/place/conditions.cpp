@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 
 #include "pagoda/base/cat.h"
+#include "pagoda/base/number.h"
 
 namespace pagoda::inline core {
 namespace {
@@ -16,49 +16,13 @@ bool is_same_text(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
-std::string text_of(double number) {
-  const auto whole = static_cast<std::int64_t>(number);
-  return static_cast<double>(whole) == number ? std::to_string(whole) : std::to_string(number);
-}
-
-// The elements of an attribute as text, one for a number or a text.
-std::vector<std::string> texts_of(const Attribute& attribute) {
-  std::vector<std::string> texts;
-  if (const auto* whole = std::get_if<std::int64_t>(&attribute.value)) texts.push_back(std::to_string(*whole));
-  if (const auto* real = std::get_if<double>(&attribute.value)) texts.push_back(text_of(*real));
-  if (const auto* text = std::get_if<std::string>(&attribute.value)) texts.push_back(*text);
-  if (const auto* list = std::get_if<std::vector<std::string>>(&attribute.value)) texts = *list;
-  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&attribute.value))
-    for (const std::int64_t each : *list) texts.push_back(std::to_string(each));
-  if (const auto* list = std::get_if<std::vector<double>>(&attribute.value))
-    for (const double each : *list) texts.push_back(text_of(each));
-  return texts;
-}
-
-// The elements of a stored tensor; empty where they are not known.
-std::optional<std::vector<std::string>> texts_of(const TensorValue* value) {
-  if (value == nullptr) return std::nullopt;
-  std::vector<std::string> texts;
-  for (const Scalar& each : *value) {
-    if (const auto* real = std::get_if<double>(&each)) {
-      texts.push_back(text_of(*real));
-    } else {
-      const Dim* dim = std::get_if<Dim>(&each);
-      const auto whole = dim == nullptr ? std::nullopt : dim->value64();
-      if (!whole) return std::nullopt;
-      texts.push_back(std::to_string(*whole));
-    }
-  }
-  return texts;
-}
-
 bool contains(const std::vector<std::string>& values, std::string_view text) {
   return std::ranges::find(values, text) != values.end();
 }
 
 double number_of(const std::string& text) {
   double number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
+  base::read_number(text.data(), text.data() + text.size(), number);
   return number;
 }
 
@@ -91,7 +55,8 @@ Answer ask_attribute(const Part& part, const NodeUnit& unit, const LoadedGraph& 
   const Attribute* attribute = node.like == nullptr ? nullptr : node.like->attribute(part.attribute);
   if (part.test == PlacementTest::Present) return attribute != nullptr;
   if (attribute == nullptr && !part.otherwise) return std::nullopt;
-  const std::vector<std::string> texts = attribute != nullptr ? texts_of(*attribute) : std::vector{*part.otherwise};
+  const std::vector<std::string> texts =
+      attribute != nullptr ? texts_of(*attribute).value_or(std::vector<std::string>()) : std::vector{*part.otherwise};
   if (part.test != PlacementTest::LastAxis) return ask_elements(part, texts);
   const Shape* shape = unit.inputs.empty() ? nullptr : loaded.shape(unit.inputs.front().value);
   if (shape == nullptr) return std::nullopt;
@@ -183,7 +148,8 @@ Answer ask_operand(const Part& part, NodeUnit::Operand operand, const NodeUnits&
     case PlacementTest::GraphOutput:
       return loaded.is_output(value);
     default: {
-      const auto texts = loaded.is_constant(value) ? texts_of(loaded.known(value)) : std::nullopt;
+      const TensorValue* held = loaded.is_constant(value) ? loaded.known(value) : nullptr;
+      const auto texts = held == nullptr ? std::nullopt : texts_of(*held);
       return texts ? ask_elements(part, *texts) : std::nullopt;
     }
   }

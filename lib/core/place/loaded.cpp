@@ -6,15 +6,49 @@
 #include <set>
 #include <utility>
 
+#include "pagoda/base/text.h"
+
 namespace pagoda::inline core {
 namespace {
 
 // Since this version of the format, an input of the model overrides a stored tensor of its name.
 constexpr std::int64_t kOverridable = 4;
 
-bool is_random(std::string_view op) { return op.starts_with("Random") || op == "Bernoulli" || op == "Multinomial"; }
-
 }  // namespace
+
+std::optional<std::vector<std::string>> texts_of(const TensorValue& value) {
+  std::vector<std::string> texts;
+  for (const Scalar& each : value) {
+    if (const auto* real = std::get_if<double>(&each))
+      texts.push_back(base::shortest(*real));
+    else if (const auto whole = integer_of(each))
+      texts.push_back(std::to_string(*whole));
+    else
+      return std::nullopt;
+  }
+  return texts;
+}
+
+std::optional<std::vector<std::string>> texts_of(const Attribute& attribute) {
+  std::vector<std::string> texts;
+  if (const auto* whole = std::get_if<std::int64_t>(&attribute.value))
+    texts.push_back(std::to_string(*whole));
+  else if (const auto* real = std::get_if<double>(&attribute.value))
+    texts.push_back(base::shortest(*real));
+  else if (const auto* text = std::get_if<std::string>(&attribute.value))
+    texts.push_back(*text);
+  else if (const auto* words = std::get_if<std::vector<std::string>>(&attribute.value))
+    texts = *words;
+  else if (const auto* wholes = std::get_if<std::vector<std::int64_t>>(&attribute.value))
+    for (const std::int64_t each : *wholes) texts.push_back(std::to_string(each));
+  else if (const auto* reals = std::get_if<std::vector<double>>(&attribute.value))
+    for (const double each : *reals) texts.push_back(base::shortest(each));
+  else if (const auto* tensor = std::get_if<Tensor>(&attribute.value); tensor != nullptr && tensor->value)
+    return texts_of(*tensor->value);
+  else
+    return std::nullopt;
+  return texts;
+}
 
 LoadedGraph::LoadedGraph(const Model& model, const Analysis& analysis)
     : model_(model),
@@ -96,14 +130,14 @@ void LoadedGraph::expand(const Provider& provider) {
                                            "Swish"};
   for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
     LoadedNode& each = nodes_[n];
+    if (!is_plain(each) || std::ranges::find(kDefined, each.op) == std::end(kDefined)) continue;
     const auto found = provider.operators.find(each.op);
-    const bool has_kernel = found != provider.operators.end() && !found->second.kernels.empty();
-    if (!is_plain(each) || has_kernel || std::ranges::find(kDefined, each.op) == std::end(kDefined)) continue;
+    if (found != provider.operators.end() && !found->second.kernels.empty()) continue;
     if (each.op != "CastLike") {
       each.is_expanded = true;
       continue;
     }
-    LoadedNode cast{.op = "Cast", .domain = "", .inputs = {each.inputs[0]}, .captured = {}, .outputs = each.outputs};
+    LoadedNode cast = made_node("Cast", {each.inputs[0]}, each.outputs);
     remove(static_cast<std::int32_t>(n));
     add_node(std::move(cast));
   }

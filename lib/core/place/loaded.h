@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "pagoda/core/analysis.h"
@@ -28,9 +30,26 @@ struct LoadedNode {
 };
 
 inline bool is_plain(const LoadedNode& node) { return node.domain.empty(); }
+// A node that the runtime makes.
+inline LoadedNode made_node(std::string_view op, std::vector<ValueId> inputs, std::vector<ValueId> outputs = {}) {
+  return {.op = op, .domain = "", .inputs = std::move(inputs), .captured = {}, .outputs = std::move(outputs)};
+}
+inline bool is_random(std::string_view op) {
+  return op.starts_with("Random") || op == "Bernoulli" || op == "Multinomial";
+}
+// The whole number of a scalar; empty if it is not known.
+inline std::optional<std::int64_t> integer_of(const Scalar& scalar) {
+  const Dim* dim = std::get_if<Dim>(&scalar);
+  return dim == nullptr ? std::nullopt : dim->value64();
+}
+// The elements of a stored tensor as text; empty where they are not known.
+std::optional<std::vector<std::string>> texts_of(const TensorValue& value);
+// The elements of an attribute as text, one for a number or a text; empty for a graph, a type or a large tensor.
+std::optional<std::vector<std::string>> texts_of(const Attribute& attribute);
 
 // Of ONNX Runtime: {1, 21}.
 using Release = std::pair<int, int>;
+inline constexpr Release kSince1_21 = {1, 21};  // products of more than two dims, and biases, are rewritten since then
 
 // What became of a node of the file.
 enum class Fate : std::uint8_t {
@@ -139,11 +158,12 @@ class LoadedGraph {
   bool is_same_size(ValueId a, ValueId b, std::size_t axis) const;
   std::size_t rough_key(const LoadedNode& each) const;
   std::string key_of(ValueId value) const;
-  static std::string key_of(const LoadedNode& each);
+  static std::string key_of(const LoadedNode& each);  // empty: no other node is its equal
 
   const Model& model_;
   const Graph& graph_;
   const Analysis& analysis_;
+  Release release_;
   std::vector<LoadedNode> nodes_;
   std::vector<bool> constant_, output_;
   std::vector<bool> vague_;                                    // some size is not known to the runtime's inference

@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::string_view kUnknownType = "the type of an operand is not known";
 constexpr Release kNewest = {std::numeric_limits<int>::max(), 0};
-constexpr std::string_view kShapeArithmetic = "shape arithmetic";
 constexpr Int kSmallWeight = 100;  // elements of a stored tensor that host code may read (IsSmallInitializer)
 
 bool is_sequence(const TensorType& type) { return type.container == Container::Sequence; }
@@ -36,16 +35,12 @@ bool is_narrow_float(ElementType type) { return is_float(type) && bits(type) <= 
 
 class Placer {
  public:
-  struct Cures {
-    bool are_applied = false, has_open_sizes = false;
-  };
-
-  Placer(const Model& model, const LoadedGraph& loaded, const Provider& provider, Cures cures)
+  Placer(const Model& model, const LoadedGraph& loaded, const Provider& provider, bool with_cures)
       : model_(model),
         loaded_(loaded),
         nodes_(loaded.nodes()),
         provider_(provider),
-        cures_(cures),
+        with_cures_(with_cures),
         units_(loaded, provider.units),
         order_(loaded.order()),
         rank_(nodes_.size(), 0),
@@ -143,7 +138,7 @@ class Placer {
   }
 
   bool is_cured(std::string_view reason, const LoadedNode& node) const {
-    return cures_.are_applied && cure_of(provider_, reason, qualified_name(node), cures_.has_open_sizes) != nullptr;
+    return with_cures_ && cure_of(provider_, reason, qualified_name(node), false) != nullptr;
   }
 
   bool knows_types(const LoadedNode& node) const {
@@ -227,9 +222,7 @@ class Placer {
         continue;
       }
       if (!is_tentative[index(n)] || !is_host_work(n, is_host)) continue;
-      rows_[index(n)] = {.on = PlacedOn::Cpu, .part = -1, .reason = std::string(kShapeArithmetic)};
-      if (is_cured(kShapeArithmetic, nodes_[index(n)]))
-        rows_[index(n)] = {.on = PlacedOn::Folded, .part = -1, .reason = {}};
+      rows_[index(n)] = {.on = PlacedOn::Cpu, .part = -1, .reason = "shape arithmetic"};
       moved.push_back(n);
       for (const ValueId output : nodes_[index(n)].outputs) hold(output);
     }
@@ -263,7 +256,7 @@ class Placer {
     for (ValueId value = 0; value < static_cast<ValueId>(free_.size()); ++value) {
       if (is_stored(value)) continue;  // on both sides
       const std::int32_t writer = loaded_.writer(value);
-      if (writer >= 0 && (is_on(writer, PlacedOn::Unknown) || is_on(writer, PlacedOn::Folded))) continue;
+      if (writer >= 0 && is_on(writer, PlacedOn::Unknown)) continue;
       bool is_on_provider = false, is_wanted_on_host = is_read_by_body[index(value)], is_wanted_on_provider = false;
       if (writer >= 0) {
         const auto& outputs = nodes_[index(writer)].outputs;
@@ -308,7 +301,7 @@ class Placer {
   const LoadedGraph& loaded_;
   const std::vector<LoadedNode>& nodes_;
   const Provider& provider_;
-  Cures cures_;
+  bool with_cures_;
   NodeUnits units_;
   std::vector<std::int32_t> order_;
   std::vector<std::size_t> rank_;                 // by node, in that order
@@ -356,7 +349,7 @@ GraphPlacement place(const Model& model, const Analysis& analysis, const Provide
   LoadedGraph loaded(model, analysis);
   loaded.expand(provider);
   if (options.form == PlacementForm::Default) loaded.optimise(release_of(provider.version));
-  return Placer(model, loaded, provider, {options.with_cures, has_open_sizes(analysis, options.form)}).run();
+  return Placer(model, loaded, provider, options.with_cures).run();
 }
 
 }  // namespace pagoda::inline core

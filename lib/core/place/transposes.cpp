@@ -9,162 +9,20 @@
 #include <unordered_set>
 #include <utility>
 
+#include "place/axes.h"
 #include "place/loaded.h"
+#include "place/passages.h"
 
 namespace pagoda::inline core {
 namespace {
 
-using Axes = std::vector<std::int64_t>;
-
-constexpr std::int64_t kFirstOpset = 7;  // of those that the runtime moves Transposes in
-constexpr std::size_t kRankOfUnknown = 5;
-
-// How a Transpose passes an operator, and through which inputs.
-enum class Passage : std::uint8_t {
-  None,
-  First,      // the first input; the outputs are transposed alike
-  All,        // all inputs
-  Broadcast,  // all inputs but scalars, of one rank
-  Concat,     // all inputs; the attribute axis moves
-  Split,
-  Softmax,
-  Shape,  // a Gather of the sizes follows
-  Pad,
-  Tile,
-  Reduce,
-  ArgReduce,
-  Gather,  // of one place, which is known
-  Squeeze,
-  Unsqueeze,
-  Slice,
-  Quantize,
-  Transpose,  // both become one, or none
-  Reshape,    // one that only moves dims of 1 is a Transpose
-  QLinearBinary,
-  QLinearConcat,
-};
-
-struct Row {
-  std::string_view op;
-  Passage passage;
-};
-
-// clang-format off
-constexpr Row kPassages[] = {
-    {"Abs", Passage::First}, {"Acos", Passage::First}, {"Acosh", Passage::First}, {"Add", Passage::Broadcast},
-    {"And", Passage::Broadcast}, {"ArgMax", Passage::ArgReduce}, {"ArgMin", Passage::ArgReduce},
-    {"Asin", Passage::First}, {"Asinh", Passage::First}, {"Atan", Passage::First}, {"Atanh", Passage::First},
-    {"BitShift", Passage::Broadcast}, {"Cast", Passage::First}, {"CastLike", Passage::First},
-    {"Ceil", Passage::First}, {"Celu", Passage::First}, {"Clip", Passage::First}, {"Concat", Passage::Concat},
-    {"Cos", Passage::First}, {"Cosh", Passage::First}, {"DequantizeLinear", Passage::Quantize},
-    {"Div", Passage::Broadcast}, {"Elu", Passage::First}, {"Equal", Passage::Broadcast}, {"Erf", Passage::First}, {"Exp", Passage::First},
-    {"Floor", Passage::First}, {"Gather", Passage::Gather}, {"Gelu", Passage::First}, {"Greater", Passage::Broadcast},
-    {"GreaterOrEqual", Passage::Broadcast}, {"HardSigmoid", Passage::First}, {"HardSwish", Passage::First},
-    {"Hardmax", Passage::Softmax}, {"Identity", Passage::First}, {"IsInf", Passage::First},
-    {"IsNaN", Passage::First}, {"LeakyRelu", Passage::First}, {"Less", Passage::Broadcast},
-    {"LessOrEqual", Passage::Broadcast}, {"Log", Passage::First}, {"LogSoftmax", Passage::Softmax},
-    {"Max", Passage::Broadcast}, {"Mean", Passage::Broadcast}, {"Min", Passage::Broadcast},
-    {"Mod", Passage::Broadcast}, {"Mul", Passage::Broadcast}, {"Neg", Passage::First}, {"Not", Passage::First},
-    {"Or", Passage::Broadcast}, {"PRelu", Passage::Broadcast}, {"Pad", Passage::Pad}, {"Pow", Passage::Broadcast},
-    {"QuantizeLinear", Passage::Quantize}, {"Reciprocal", Passage::First}, {"ReduceL1", Passage::Reduce},
-    {"ReduceL2", Passage::Reduce}, {"ReduceLogSum", Passage::Reduce}, {"ReduceLogSumExp", Passage::Reduce},
-    {"ReduceMax", Passage::Reduce}, {"ReduceMean", Passage::Reduce}, {"ReduceMin", Passage::Reduce},
-    {"ReduceProd", Passage::Reduce}, {"ReduceSum", Passage::Reduce}, {"ReduceSumSquare", Passage::Reduce},
-    {"Relu", Passage::First}, {"Reshape", Passage::Reshape}, {"Round", Passage::First}, {"Selu", Passage::First},
-    {"Shape", Passage::Shape}, {"Shrink", Passage::First}, {"Sigmoid", Passage::First}, {"Sign", Passage::First},
-    {"Sin", Passage::First}, {"Sinh", Passage::First}, {"Slice", Passage::Slice}, {"Softmax", Passage::Softmax},
-    {"Softplus", Passage::First}, {"Softsign", Passage::First}, {"Split", Passage::Split},
-    {"Sqrt", Passage::First}, {"Squeeze", Passage::Squeeze}, {"Sub", Passage::Broadcast},
-    {"Sum", Passage::Broadcast}, {"Tan", Passage::First}, {"Tanh", Passage::First},
-    {"ThresholdedRelu", Passage::First}, {"Tile", Passage::Tile}, {"Transpose", Passage::Transpose},
-    {"Unsqueeze", Passage::Unsqueeze}, {"Where", Passage::Broadcast}, {"Xor", Passage::Broadcast},
-};
-constexpr Row kContribPassages[] = {
-    {"DequantizeLinear", Passage::Quantize}, {"QLinearAdd", Passage::QLinearBinary},
-    {"QLinearConcat", Passage::QLinearConcat}, {"QLinearLeakyRelu", Passage::First},
-    {"QLinearMul", Passage::QLinearBinary}, {"QLinearReduceMean", Passage::Reduce},
-    {"QLinearSigmoid", Passage::First}, {"QLinearSoftmax", Passage::Softmax}, {"QuantizeLinear", Passage::Quantize},
-};
-// clang-format on
-static_assert(std::ranges::is_sorted(kPassages, {}, &Row::op) &&
-              std::ranges::is_sorted(kContribPassages, {}, &Row::op));
-
-Passage passage_of(const LoadedNode& node) {
-  const auto find = [&](const auto& rows) {
-    const auto found = std::ranges::lower_bound(rows, node.op, {}, &Row::op);
-    return found != std::end(rows) && found->op == node.op ? found->passage : Passage::None;
-  };
-  if (is_plain(node)) return find(kPassages);
-  return node.domain == "com.microsoft" ? find(kContribPassages) : Passage::None;
-}
-
-bool moves_outputs(Passage passage) {
-  return passage != Passage::None && passage != Passage::Shape && passage != Passage::Transpose &&
-         passage != Passage::Reshape;
-}
-
-std::size_t at(std::int64_t axis) { return static_cast<std::size_t>(axis); }
-
-Axes inverse(const Axes& perm) {
-  Axes result(perm.size());
-  for (std::size_t i = 0; i < perm.size(); ++i) result[at(perm[i])] = static_cast<std::int64_t>(i);
-  return result;
-}
-
-// First `a`, then `b`.
-Axes composed(const Axes& a, const Axes& b) {
-  Axes result;
-  for (const std::int64_t axis : b) result.push_back(a[at(axis)]);
-  return result;
-}
-
-bool is_identity(const Axes& perm) {
-  for (std::size_t i = 0; i < perm.size(); ++i)
-    if (at(perm[i]) != i) return false;
-  return true;
-}
-
-// Counts from the front; false: an axis is none, or twice.
-bool normalise(Axes& axes, std::size_t rank) {
-  std::vector<bool> is_used(rank, false);
-  for (std::int64_t& axis : axes) {
-    if (axis < 0) axis += static_cast<std::int64_t>(rank);
-    if (axis < 0 || at(axis) >= rank || is_used[at(axis)]) return false;
-    is_used[at(axis)] = true;
-  }
-  return true;
-}
-
-// The permutation of what is left without these axes of the transposed tensor's source.
-Axes without(const Axes& axes, const Axes& perm) {
-  Axes places(perm.size(), -1), result;
-  std::int64_t next = 0;
-  for (std::size_t i = 0; i < perm.size(); ++i)
-    if (std::ranges::find(axes, static_cast<std::int64_t>(i)) == axes.end()) places[i] = next++;
-  for (const std::int64_t axis : perm)
-    if (places[at(axis)] >= 0) result.push_back(places[at(axis)]);
-  return result;
-}
-
-// The permutation with dims of 1 added at these axes, which stay there.
-Axes with(const Axes& axes, const Axes& perm) {
-  Axes places, result;
-  const std::size_t rank = perm.size() + axes.size();
-  const auto is_added = [&](std::size_t i) {
-    return std::ranges::find(axes, static_cast<std::int64_t>(i)) != axes.end();
-  };
-  for (std::size_t i = 0; i < rank; ++i)
-    if (!is_added(i)) places.push_back(static_cast<std::int64_t>(i));
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < rank; ++i)
-    result.push_back(is_added(i) ? static_cast<std::int64_t>(i) : places[at(perm[next++])]);
-  return result;
-}
+constexpr std::int64_t kFirstOpset = 7;    // of those that the runtime moves Transposes in
+constexpr std::size_t kRankOfUnknown = 5;  // the runtime's guess (EstimateValueRank)
 
 TensorType transposed(TensorType type, const Axes& perm) {
   if (!type.shape || type.shape->size() != perm.size()) return type;
   Shape sizes;
-  for (const std::int64_t axis : perm) sizes.push_back((*type.shape)[at(axis)]);
+  for (const std::int64_t axis : perm) sizes.push_back((*type.shape)[static_cast<std::size_t>(axis)]);
   type.shape = std::move(sizes);
   return type;
 }
@@ -262,16 +120,16 @@ class LoadedGraph::Transposer {
     if (held == nullptr || !graph_.is_constant(each.inputs[input])) return std::nullopt;
     Axes axes;
     for (const Scalar& scalar : *held) {
-      const Dim* size = std::get_if<Dim>(&scalar);
-      if (size == nullptr || !size->value64()) return std::nullopt;
-      axes.push_back(*size->value64());
+      const auto axis = integer_of(scalar);
+      if (!axis) return std::nullopt;
+      axes.push_back(*axis);
     }
     return axes;
   }
 
   // --- readers ---
 
-  // Each reader is a node of this graph itself, not of a body, and the value is no output of the model.
+  // Only nodes of this graph read the value: no body reads it, and it is not an output of the model.
   bool is_local(ValueId value) const {
     return !graph_.output_[at(value)] && std::ranges::none_of(graph_.readers(value), [&](std::int32_t id) {
       return std::ranges::find(node(id).captured, value) != node(id).captured.end();
@@ -290,9 +148,7 @@ class LoadedGraph::Transposer {
     for (const std::int32_t id : all) replace_input(id, from, to);
   }
   std::int32_t add(std::string_view op, std::vector<ValueId> inputs, ValueId original, TensorType type, Axes axes) {
-    const std::int32_t id =
-        graph_.add_node({.op = op, .domain = "", .inputs = std::move(inputs), .captured = {}, .outputs = {}}, original,
-                        std::move(type));
+    const std::int32_t id = graph_.add_node(made_node(op, std::move(inputs)), original, std::move(type));
     node(id).axes = std::move(axes);
     return id;
   }
@@ -327,7 +183,7 @@ class LoadedGraph::Transposer {
     const Passage passage = passage_of(each);
     std::vector<std::size_t> inputs;
     for (std::size_t i = 0; i < each.inputs.size(); ++i) {
-      const bool is_passed = passage == Passage::All || passage == Passage::Concat        ? true
+      const bool is_passed = passage == Passage::Concat                                   ? true
                              : passage == Passage::Broadcast && each.inputs[i] != kAbsent ? rank_of(each.inputs[i]) != 0
                              : passage == Passage::QLinearBinary                          ? i == 0 || i == 3
                              : passage == Passage::QLinearConcat                          ? i >= 2 && i % 3 == 2
@@ -377,7 +233,7 @@ class LoadedGraph::Transposer {
 
   static constexpr std::int64_t kOneScale = -1, kUnknownAxis = -2;
 
-  // The axis of the scales; kUnknownAxis, too, where scales are of blocks.
+  // The axis of the scales; kUnknownAxis for block-wise scales.
   std::int64_t quantised_axis(std::int32_t id) const {
     const Shape* scales = node(id).inputs.size() < 2 ? nullptr : graph_.shape(node(id).inputs[1]);
     if (scales == nullptr) return kUnknownAxis;
@@ -572,7 +428,6 @@ class LoadedGraph::Transposer {
       case Passage::None:
         return false;
       case Passage::First:
-      case Passage::All:
         break;
       case Passage::Broadcast:
       case Passage::QLinearBinary:
@@ -602,7 +457,7 @@ class LoadedGraph::Transposer {
         if (rank_of(place) != 0 || !graph_.is_constant(place) || !normalise(axis, rank)) return false;
         return pass_reduced(each, {each.perm[at(axis[0])]});
       }
-      case Passage::Shape:
+      case Passage::ShapeOf:
         return pass_shape(each);
       case Passage::Pad:
       case Passage::Tile:
@@ -751,8 +606,7 @@ class LoadedGraph::Transposer {
       const Axes both = composed(each.perm, perm);
       if (node(id).op == "Reshape") {
         graph_.remove(id);
-        graph_.add_node(
-            {.op = "Transpose", .domain = "", .inputs = {source}, .captured = {}, .outputs = {last}, .axes = both});
+        set_axes(graph_.add_node(made_node("Transpose", {source}, {last})), both);
       } else {
         graph_.set_input(id, 0, source);
         set_axes(id, both);
@@ -771,7 +625,7 @@ class LoadedGraph::Transposer {
       graph_.link(before);
     } else {
       graph_.remove(id);
-      graph_.add_node({.op = "Identity", .domain = "", .inputs = {source}, .captured = {}, .outputs = {last}});
+      graph_.add_node(made_node("Identity", {source}, {last}));
     }
     remove_if_unread(each.transpose);
     return true;
@@ -852,10 +706,7 @@ class LoadedGraph::Transposer {
     if (a == b) return true;
     const TensorValue *x = graph_.known(a), *y = graph_.known(b);
     const auto is_zero = [](const TensorValue* value) {
-      return value != nullptr && std::ranges::all_of(*value, [](const Scalar& each) {
-               const Dim* whole = std::get_if<Dim>(&each);
-               return whole != nullptr && *whole == Dim(0);
-             });
+      return value != nullptr && std::ranges::all_of(*value, [](const Scalar& each) { return integer_of(each) == 0; });
     };
     if (a == kAbsent || b == kAbsent) return is_zero(a == kAbsent ? y : x);
     return x != nullptr && y != nullptr && graph_.is_constant(a) && graph_.is_constant(b) && *x == *y;
@@ -922,6 +773,9 @@ class LoadedGraph::Transposer {
   std::unordered_set<ValueId> leading_;  // through nodes that a Transpose can pass, to a Transpose
 };
 
-bool LoadedGraph::push_transposes() { return Transposer(*this).run(); }
+bool LoadedGraph::push_transposes() {
+  split_dequantised();
+  return Transposer(*this).run();
+}
 
 }  // namespace pagoda::inline core

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "ops/shape_math.h"
 #include "place/conditions.h"
 
 namespace pagoda::inline core {
@@ -20,10 +21,7 @@ bool quantises(const LoadedNode& node) { return node.op == "QuantizeLinear"; }
 std::optional<double> number_of(const LoadedGraph& loaded, ValueId value) {
   const TensorValue* held = loaded.is_constant(value) ? loaded.known(value) : nullptr;
   if (held == nullptr || held->size() != 1) return std::nullopt;
-  if (const auto* real = std::get_if<double>(&held->front())) return *real;
-  const auto* dim = std::get_if<Dim>(&held->front());
-  const auto whole = dim == nullptr ? std::nullopt : dim->value64();
-  return whole ? std::optional<double>(static_cast<double>(*whole)) : std::nullopt;
+  return ops::as_real(held->front());
 }
 
 ValueId input_of(const LoadedNode& node, std::size_t i) { return i < node.inputs.size() ? node.inputs[i] : kAbsent; }

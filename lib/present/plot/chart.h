@@ -92,8 +92,9 @@ struct Item {
   std::string rule;                  // that fused or joined the nodes
   std::vector<std::size_t> nodes;    // positions in the estimate; ascending
   std::vector<std::string> kernels;  // measured
-  // on: "split" for a kernel with nodes on both sides.
-  std::string on, why;  // where the first provider puts it, as EstimatePlacement::Node::on, and why; empty: not asked
+  // Where the first provider puts it, as EstimatePlacement::Node::on, or "split" for a kernel with nodes on both sides,
+  // and why it is not on the provider. Empty: not asked.
+  std::string on, why;
   std::int64_t part = -1;  // of the provider's parts
   std::string flags;       // why counters and estimate differ: "padding; cache resident"
   std::optional<std::int64_t> launches;

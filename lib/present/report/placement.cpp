@@ -51,10 +51,10 @@ std::string shares_text(const documents::EstimateDocument& estimate, const Estim
 }
 
 std::string times_text(const PlacementTimes& times) {
-  const auto seconds = [](double value, const char* what) { return cat(base::si_seconds(value), " ", what); };
+  const auto seconds = [](double value, std::string_view what) { return cat(base::si_seconds(value), " ", what); };
   return cat(
       "at least ",
-      dotted({seconds(times.on_cpu_seconds, cat("all on ", base::printable(times.host_device)).c_str()),
+      dotted({seconds(times.on_cpu_seconds, cat("all on ", base::printable(times.host_device))),
               seconds(times.on_provider_seconds, "all on the device"), seconds(times.placed_seconds, "as placed"),
               times.cured_seconds ? seconds(*times.cured_seconds, "cured") : ""}),
       times.copy_seconds ? "" : "; copies are not counted");
@@ -188,7 +188,7 @@ std::string off_provider_report(const documents::EstimatePlacement& placement, d
   const double found = placement.off_provider();
   const auto percent = [](double part) { return part > 0 ? base::rounded(100 * part) : "0"; };
   const std::int64_t open = placement.unknown + placement.in_bodies;
-  return cat(begin, found > most ? "exceeds " : "within ", percent(most), " %, found ", percent(found),
+  return cat(begin, placement.keeps(most) ? "within " : "exceeds ", percent(most), " %, found ", percent(found),
              " % of the nodes that run", open > 0 ? cat(", ", base::grouped(open), " of them not judged") : "", "\n");
 }
 

@@ -68,7 +68,7 @@ enum class PlacementTest : std::uint8_t {
   Below,
   // Of operands only.
   Constant,    // the tensor is stored, in the graph that the provider is asked about
-  TypeIn,      // its elements are of one of these types
+  TypeIn,      // its element type is one of these
   RankIn,      // it has one of these ranks
   Free,        // a dim is not a number, or the rank is not known
   WrittenBy,   // one of these operators computes it
@@ -143,7 +143,7 @@ struct ProviderParts {
   // Of Runs:
   std::vector<std::string> breaks;  // operators that are left to the CPU if any other node is
   std::vector<std::string> no_end;  // a part is dropped if nodes outside read the result of one of these operators
-  std::vector<SmallGraph> small;  // a whole graph of at most so many nodes is left if the condition holds for the first
+  std::vector<SmallGraph> small;    // graphs this small stay on the CPU if the condition holds for their first node
 };
 
 struct Provider {
@@ -180,7 +180,8 @@ enum class PlacementForm : std::uint8_t {
 
 struct PlaceOptions {
   PlacementForm form = PlacementForm::Default;
-  bool with_cures = false;  // as if every cure of the provider had been applied
+  // As if every cure of the provider had been applied but that of free dims: give an analysis with sizes for that.
+  bool with_cures = false;
 };
 
 struct PlacedNode {

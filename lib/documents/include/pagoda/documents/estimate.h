@@ -554,6 +554,8 @@ struct EstimatePlacement {
     const std::int64_t open = unknown + in_bodies, run = on_provider + off.nodes + open;
     return run > 0 ? static_cast<double>(off.nodes + open) / static_cast<double>(run) : 0;
   }
+  // The model runs, with no more than this part off the provider.
+  bool keeps(double most_off) const { return refused.empty() && off_provider() <= most_off; }
 };
 
 struct EstimateDocument {
