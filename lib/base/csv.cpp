@@ -1,11 +1,9 @@
 #include "pagoda/base/csv_line.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/csv_reader.h"
-#include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::base {
@@ -42,19 +40,29 @@ CsvLine& CsvLine::name(std::string_view text) {
   return add((is_formula ? "'" : "") + printable(text));
 }
 
-CsvReader::CsvReader(std::string_view text, std::string_view subject) : text_(text), subject_(subject) {
+CsvReader::CsvReader(std::string_view text, std::string_view subject, char separator)
+    : text_(text), subject_(subject), separator_(separator) {
   if (text_.starts_with("\xEF\xBB\xBF")) position_ = 3;
 }
 
 std::string CsvReader::place() const { return cat(subject_, ", line ", row_line_); }
 
+// Reads the LF of a CR LF, whose CR was read.
+void CsvReader::end_line() {
+  if (text_[position_ - 1] == '\r' && position_ < text_.size() && text_[position_] == '\n') ++position_;
+  ++line_;
+}
+
 bool CsvReader::next(std::vector<std::string>& cells) {
-  while (position_ < text_.size() && (text_[position_] == '\n' || text_[position_] == '\r'))
-    if (text_[position_++] == '\n') ++line_;
+  const auto ends_line = [](char c) { return c == '\n' || c == '\r'; };
+  while (position_ < text_.size() && ends_line(text_[position_])) {
+    ++position_;
+    end_line();
+  }
   if (position_ >= text_.size()) return false;
   row_line_ = line_;
-  cells.clear();
-  cells.emplace_back();
+  cells.assign(1, "");
+  quoted_.assign(1, false);
   bool quoted = false;
   while (position_ < text_.size()) {
     const char c = text_[position_++];
@@ -69,31 +77,19 @@ bool CsvReader::next(std::vector<std::string>& cells) {
         quoted = false;
       }
     } else if (c == '"' && cells.back().empty()) {
-      quoted = true;
-    } else if (c == ',') {
+      quoted = quoted_.back() = true;
+    } else if (c == separator_) {
       cells.emplace_back();
-    } else if (c == '\n') {
-      ++line_;
+      quoted_.push_back(false);
+    } else if (ends_line(c)) {
+      end_line();
       return true;
-    } else if (c != '\r') {
+    } else {
       cells.back() += c;
     }
   }
   if (quoted) fail(place(), "a quote is opened and never closed; the file may have been cut off");
   return true;
-}
-
-std::optional<double> printed_number(std::string_view text) {
-  // ncu appends the instances of a metric in brackets.
-  if (const std::size_t bracket = text.find(" ("); bracket != std::string_view::npos) text = text.substr(0, bracket);
-  std::string digits;
-  for (const char c : text)
-    if (c != ',' && c != ' ') digits += c;
-  // "1.234,5": a comma after the point is not a thousands separator.
-  if (const std::size_t comma = text.rfind(','); comma != std::string_view::npos && text.find('.') < comma)
-    return std::nullopt;
-  const std::optional<double> value = parse_number<double>(digits);
-  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 }  // namespace pagoda::base

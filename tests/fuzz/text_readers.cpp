@@ -6,6 +6,7 @@
 #include "fuzz/readers.h"
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/csv_reader.h"
+#include "pagoda/base/printed_number.h"
 #include "pagoda/base/json.h"
 #include "pagoda/core/dim.h"
 

@@ -1,12 +1,15 @@
 // Recognition, engine names, power tables, and input damaged in every way.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 
 #include "import/engine_names.h"
 #include "import/import_data.h"
+#include "pagoda/base/csv_reader.h"
+#include "pagoda/base/printed_number.h"
 #include "support/json_schema.h"
 
 namespace pagoda::measured {
@@ -18,6 +21,27 @@ constexpr const char* kFiles[] = {
     "ort_resnet50_all.json",  "tensorrt_profile.json", "ncu_raw.csv",       "ncu_long.csv",
     "torch_cpu.json",         "kineto_gpu.json",       "jetson.csv",        "rocprofv3_trace.csv",
     "rocprofv3_counters.csv", "rocprof_compute.csv",   "nsys_gpu_trace.csv"};
+
+// The table in another dialect: numbers have decimal commas, and points between groups.
+std::string in_german(const std::string& text, char separator, std::string_view line_end) {
+  base::CsvReader reader(text, "data");
+  std::vector<std::string> cells;
+  std::string result;
+  while (reader.next(cells)) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      std::string cell = cells[i];
+      const bool is_version = cell == "8.0" || cell == "9.0";  // ncu's compute capability, the same in all locales
+      if (base::printed(cell).with_point && !is_version)
+        for (char& c : cell) c = c == '.' ? ',' : c == ',' ? '.' : c;
+      const bool needs_quotes = cell.find_first_of("\",;\t") != std::string::npos;
+      std::string quoted;
+      for (const char c : cell) quoted.append(c == '"' ? 2 : 1, c);
+      result += (i == 0 ? "" : std::string(1, separator)) + (needs_quotes ? "\"" + quoted + "\"" : cell);
+    }
+    result += line_end;
+  }
+  return result;
+}
 }  // namespace
 
 TEST_CASE("formats are recognised by content, and every import fits the schema") {
@@ -156,6 +180,22 @@ TEST_CASE("a power table: SI units, energy of a batch, and the bad sample marked
   for (std::size_t i = 0; i < 5; ++i) CHECK(measured.runs[i].note.empty() == (i != 3));
   CHECK(test::import_error("cores,cpu,gpu,mem,observed_time(ms/batch),bs,observed_power(W)\n1,2,3,4,x,1,1\n") ==
         "profile, line 2: \"x\" is not a positive number");
+}
+
+
+TEST_CASE("tables of profilers are the same in each dialect") {
+  for (const char* name : {"ncu_raw.csv", "ncu_long.csv", "nsys_gpu_trace.csv", "rocprofv3_trace.csv",
+                           "rocprofv3_counters.csv", "rocprof_compute.csv", "jetson.csv"}) {
+    const std::string text = test::data(name);
+    const std::string expected = documents::write_measured(measured::import_profile(text, name));
+    for (const char separator : {',', ';', '\t'})
+      for (const std::string_view line_end : {"\n", "\r\n", "\r"}) {
+        CAPTURE(std::string(name));
+        CAPTURE(separator);
+        const std::string other = in_german(text, separator, line_end);
+        CHECK(documents::write_measured(measured::import_profile(other, name)) == expected);
+      }
+  }
 }
 
 }  // namespace pagoda::measured

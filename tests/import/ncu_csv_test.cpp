@@ -3,7 +3,7 @@
 
 #include "import/import_data.h"
 #include "import/ncu_metrics.h"
-#include "pagoda/base/csv_reader.h"
+#include "pagoda/base/printed_number.h"
 #include "pagoda/measured/join.h"
 
 namespace pagoda::measured {

@@ -2,6 +2,7 @@
 #include "pagoda/present/report.h"
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/csv_reader.h"
+#include "pagoda/base/printed_number.h"
 #include "pagoda/core/conventions.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/estimate/compare.h"

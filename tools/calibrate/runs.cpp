@@ -22,23 +22,16 @@
 namespace pagoda::tools {
 
 RunTable::RunTable(const std::string& path, std::initializer_list<const char*> needed)
-    : text_(base::read_file(path, "CSV of runs")), file_(text_, path) {
-  if (!next()) return;
-  for (std::size_t i = 0; i < fields_.size(); ++i) columns_[fields_[i]] = i;
+    : text_(base::read_file(path, "CSV of runs")),
+      table_(text_, path, base::has_column(*needed.begin()),
+             cat("no column \"", *needed.begin(), "\" in the header")) {
   for (const char* column : needed)
     if (!has(column)) throw Error(cat(path, ": no column \"", column, "\" in the header"));
+  table_.expect_all_numbers();
 }
 
 bool RunTable::next() {
-  while (file_.next(fields_))
-    if (!fields_.front().starts_with('#')) return true;
-  return false;
-}
-
-const std::string& RunTable::operator[](const std::string& column) const {
-  const std::size_t at = columns_.at(column);
-  if (at >= fields_.size()) throw Error(place() + ": fewer fields than the header has");
-  return fields_[at];
+  return table_.next([](const auto& row) { return row.front().starts_with('#'); });
 }
 
 namespace {

@@ -2,13 +2,11 @@
 #pragma once
 
 #include <initializer_list>
-#include <map>
 #include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
 
-#include "pagoda/base/csv_reader.h"
-#include "pagoda/base/number.h"
+#include "pagoda/base/csv_table.h"
 
 namespace pagoda::tools {
 
@@ -19,22 +17,20 @@ class RunTable {
   RunTable(const std::string& path, std::initializer_list<const char*> needed);
 
   bool next();  // false at the end
-  bool has(const std::string& column) const { return columns_.contains(column); }
-  // A field of the row. Throws Error if the row ends before it.
-  const std::string& operator[](const std::string& column) const;
+  bool has(std::string_view column) const { return table_.find({column}).has_value(); }
+  const std::string& operator[](std::string_view column) const { return table_.cell(table_.find({column})); }
   // The field as a number above 0; empty for other text.
   template <typename Number>
-  std::optional<Number> positive(const std::string& column) const {
-    const auto number = base::parse_number<Number>((*this)[column]);
-    return number && *number > 0 ? number : std::nullopt;
+  std::optional<Number> positive(std::string_view column) const {
+    const auto found = table_.number_or_none(table_.find({column}));
+    const auto number = static_cast<Number>(found.value_or(0));
+    return number > 0 && static_cast<double>(number) == *found ? std::optional(number) : std::nullopt;
   }
-  std::string place() const { return file_.place(); }  // "FILE, line 12"
+  std::string place() const { return table_.place(); }  // "FILE, line 12"
 
  private:
   std::string text_;
-  base::CsvReader file_;
-  std::map<std::string, std::size_t> columns_;
-  std::vector<std::string> fields_;
+  base::CsvTable table_;
 };
 
 }  // namespace pagoda::tools

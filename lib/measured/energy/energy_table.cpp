@@ -6,13 +6,15 @@
 #include <cmath>
 
 #include "pagoda/base/cat.h"
-#include "pagoda/base/csv_reader.h"
+#include "pagoda/base/csv_table.h"
 #include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 #include "pagoda/estimate/measured_runs.h"
 
 namespace pagoda::measured {
 namespace {
+
+using base::CsvTable;
 
 // The factor of a unit: 1e9 for "GFLOP" with noun "flop"; 0 if it is not such a unit.
 double factor_of(std::string_view text, std::string_view noun) {
@@ -33,26 +35,33 @@ struct Column {
   double factor = 1;
 };
 
+constexpr std::string_view kExpected = "expected flops, bytes, seconds, and joules or watts";
+
+// A column's name without its unit: "time" of "Time (ms)".
+std::string name_of(const std::string& cell) {
+  std::string name = base::lower(cell.substr(0, cell.find_first_of("([")));
+  while (!name.empty() && (name.back() == ' ' || name.back() == '_')) name.pop_back();
+  return name;
+}
+
+// The columns of a table with the factors of their units.
 class Header {
  public:
-  Header(const std::vector<std::string>& cells, std::string place) : place_(std::move(place)) {
-    for (const std::string& cell : cells) {
-      const std::size_t open = cell.find_first_of("([");
-      std::string name = base::lower(cell.substr(0, open));
-      while (!name.empty() && (name.back() == ' ' || name.back() == '_')) name.pop_back();
-      names_.push_back(std::move(name));
-      units_.push_back(open == std::string::npos ? ""
-                                                 : cell.substr(open + 1, cell.find_first_of(")]/", open) - open - 1));
-    }
+  explicit Header(const CsvTable& table) : table_(table) {
+    for (const std::string& cell : table.names) names_.push_back(name_of(cell));
   }
 
   std::optional<Column> find(std::initializer_list<std::string_view> names, std::string_view noun) {
     for (const std::string_view name : names)
       for (std::size_t i = 0; i < names_.size(); ++i) {
         if (names_[i] != name) continue;
-        const double factor = units_[i].empty() ? 1 : factor_of(units_[i], noun);
+        const std::string& cell = table_.names[i];
+        const std::size_t open = cell.find_first_of("([");
+        const std::string unit =
+            open == std::string::npos ? "" : cell.substr(open + 1, cell.find_first_of(")]/", open) - open - 1);
+        const double factor = unit.empty() ? 1 : factor_of(unit, noun);
         if (!(factor > 0))
-          base::fail(place_, cat("column \"", names_[i], "\": \"", units_[i], "\" is not a unit of it"));
+          base::fail(table_.place(), cat("column \"", names_[i], "\": \"", unit, "\" is not a unit of it"));
         taken_.push_back(i);
         return Column{i, factor};
       }
@@ -60,22 +69,21 @@ class Header {
   }
   Column need(std::initializer_list<std::string_view> names, std::string_view noun) {
     if (const auto found = find(names, noun)) return *found;
-    base::fail(place_,
-               cat("has no column \"", *names.begin(), "\"; expected flops, bytes, seconds, and joules or watts"));
+    base::fail(table_.place(), cat("has no column \"", *names.begin(), "\"; ", kExpected));
   }
   bool is_taken(std::size_t i) const { return std::ranges::find(taken_, i) != taken_.end(); }
   const std::vector<std::string>& names() const { return names_; }
 
  private:
-  std::string place_;
-  std::vector<std::string> names_, units_;
+  const CsvTable& table_;
+  std::vector<std::string> names_;
   std::vector<std::size_t> taken_;
 };
 
-base::Setting setting_of(const std::string& cell) {
-  if (const auto whole = base::parse_number<std::int64_t>(cell)) return *whole;
-  if (const auto real = base::printed_number(cell)) return *real;
-  return cell;
+base::Setting setting_of(const CsvTable& table, std::size_t column) {
+  if (const auto whole = base::parse_number<std::int64_t>(table.cell(column))) return *whole;
+  if (const auto real = table.number_or_none(column)) return *real;
+  return table.cell(column);
 }
 
 // "resnet50 batch=8": model, name or label, then the batch.
@@ -102,31 +110,29 @@ void add(EnergyTable& table, EnergyRun run) {
 }  // namespace
 
 EnergyTable read_energy_csv(std::string_view text, std::string_view subject) {
-  base::CsvReader reader(text, subject);
-  std::vector<std::string> cells;
-  do {
-    if (!reader.next(cells)) base::fail(subject, "holds no table; expected columns flops, bytes, seconds and joules");
-  } while (cells.front().starts_with('#'));
-  Header header(cells, reader.place());
-  const Column flops = header.need({"flops", "flop", "work"}, "flop"),
-               bytes = header.need({"bytes", "traffic", "dram_bytes"}, "b"),
+  const std::initializer_list<std::string_view> flop_names = {"flops", "flop", "work"};
+  const auto is_header = [&](const CsvTable::Row& row) {
+    return std::ranges::any_of(
+        row, [&](const std::string& cell) { return std::ranges::find(flop_names, name_of(cell)) != flop_names.end(); });
+  };
+  CsvTable csv(text, subject, is_header, cat("has no column \"flops\"; ", kExpected));
+  csv.expect_all_numbers();
+  Header header(csv);
+  const Column flops = header.need(flop_names, "flop"), bytes = header.need({"bytes", "traffic", "dram_bytes"}, "b"),
                seconds = header.need({"measured_seconds", "seconds", "time"}, "s");
   const auto joules = header.find({"measured_joules", "joules", "energy"}, "j");
   const Column energy = joules ? *joules : header.need({"measured_watts", "watts", "power"}, "w");
   EnergyTable table;
-  while (reader.next(cells)) {
-    if (cells.front().starts_with('#')) continue;
-    const auto value = [&](const Column& column) {
-      return column.at < cells.size() ? base::printed_number(cells[column.at]).value_or(0) * column.factor : 0;
-    };
+  while (csv.next([](const CsvTable::Row& row) { return row.front().starts_with('#'); })) {
+    const auto value = [&](const Column& column) { return csv.number_or_none(column.at).value_or(0) * column.factor; };
     EnergyRun run{.label = {},
                   .config = {},
                   .flops = value(flops),
                   .bytes = value(bytes),
                   .seconds = value(seconds),
                   .joules = joules ? value(energy) : value(energy) * value(seconds)};
-    for (std::size_t i = 0; i < std::min(cells.size(), header.names().size()); ++i)
-      if (!header.is_taken(i)) run.config[header.names()[i]] = setting_of(cells[i]);
+    for (std::size_t i = 0; i < header.names().size(); ++i)
+      if (!header.is_taken(i)) run.config[header.names()[i]] = setting_of(csv, i);
     run.label = label_of(run.config);
     const bool is_measured = run.seconds > 0 || run.joules > 0;  // unmeasured points of a sweep have neither
     if (is_measured) add(table, std::move(run));

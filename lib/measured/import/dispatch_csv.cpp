@@ -10,14 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "import/csv_table.h"
 #include "import/formats.h"
 #include "import/runs.h"
 #include "pagoda/base/cat.h"
+#include "pagoda/base/csv_table.h"
 
 namespace pagoda::measured::import {
 namespace {
 
+using base::CsvTable;
 using Counters = std::map<std::string, double>;
 
 // Counters of AMD's CDNA chips ---------------------------------------------------------------------------------------
@@ -85,12 +86,6 @@ LaunchSample amd_sample(const Launch& dispatch) {
 
 // Tables -------------------------------------------------------------------------------------------------------------
 
-// The table below the header with the column `key`.
-CsvTable table_with(std::string_view text, std::string_view subject, const std::string& key) {
-  return {text, subject, [&](const CsvTable::Row& row) { return std::ranges::find(row, key) != row.end(); },
-          cat("has no column \"", key, "\"")};
-}
-
 void add_missing_of_launches(documents::Measured& measured) {
   add_missing(measured, {{"seconds", "the table holds dispatches; a whole run is not timed"},
                          {"energy", "the table holds none"}});
@@ -100,7 +95,8 @@ void add_missing_of_launches(documents::Measured& measured) {
 
 documents::Measured import_rocprof(std::string_view text, std::string_view subject, const ImportOptions& options) {
   const bool is_old = text.substr(0, 1 << 16).find("Kernel_Name") == std::string_view::npos;
-  CsvTable table = table_with(text, subject, is_old ? "KernelName" : "Kernel_Name");
+  const std::string key_column = is_old ? "KernelName" : "Kernel_Name";
+  CsvTable table(text, subject, base::has_column(key_column), cat("has no column \"", key_column, "\""));
   const auto name = table.find({"Kernel_Name", "KernelName"}), begin = table.find({"Start_Timestamp", "BeginNs"}),
              end = table.find({"End_Timestamp", "EndNs"}), counter = table.find({"Counter_Name"}),
              count = table.find({"Counter_Value"}), id = table.find({"Dispatch_Id", "Dispatch_ID", "Index"}),
@@ -116,6 +112,10 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
         !counter &&
         (column.starts_with("SQ_") || column.starts_with("TCC_") || column == "FETCH_SIZE" || column == "WRITE_SIZE"))
       wide.emplace_back(column, i);
+
+  std::vector<CsvTable::Column> numbers = {begin, end, count};
+  for (const auto& [metric, column] : wide) numbers.emplace_back(column);
+  table.expect_numbers(numbers);
 
   std::vector<Launch> dispatches;
   std::map<std::string, std::size_t> index;
@@ -159,7 +159,7 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
 }
 
 documents::Measured import_nsys(std::string_view text, std::string_view subject, const ImportOptions& options) {
-  CsvTable table = table_with(text, subject, "CorrId");
+  CsvTable table(text, subject, base::has_column("CorrId"), "has no column \"CorrId\"");
   constexpr std::pair<const char*, double> kUnits[] = {
       {"Duration (ns)", 1e-9}, {"Duration (us)", 1e-6}, {"Duration (ms)", 1e-3}, {"Duration (s)", 1}};
   CsvTable::Column duration;
@@ -174,6 +174,7 @@ documents::Measured import_nsys(std::string_view text, std::string_view subject,
     return cat("(", table.cell(table.find({x})), ", ", table.cell(table.find({y})), ", ", table.cell(table.find({z})),
                ")");
   };
+  table.expect_numbers({duration});
   std::vector<Launch> dispatches;
   std::size_t copies = 0;
   while (table.next()) {

@@ -63,7 +63,7 @@ constexpr Signature kSignatures[] = {
     {ProfileFormat::Kineto,      '{', "",              {"\"traceEvents\""}},
     {ProfileFormat::Kineto,      '{', "",              {"\"schemaVersion\""}},  // the events may be beyond the head
     {ProfileFormat::Ncu,         0,   "Kernel Name",   {"ID"}},
-    {ProfileFormat::Rocprof,     0,   "Kernel_Name",   {"Start_Timestamp", ","}},
+    {ProfileFormat::Rocprof,     0,   "Kernel_Name",   {"Start_Timestamp"}},
     {ProfileFormat::Rocprof,     0,   "KernelName",    {"BeginNs"}},
     {ProfileFormat::Nsys,        0,   "CorrId",        {"Duration (", "Name"}},
     {ProfileFormat::Jetson,      0,   "observed_time", {"cores", "observed_power"}},

@@ -10,14 +10,16 @@
 #include <string>
 #include <vector>
 
-#include "import/csv_table.h"
 #include "import/formats.h"
 #include "import/runs.h"
 #include "pagoda/base/cat.h"
+#include "pagoda/base/csv_table.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::measured::import {
 namespace {
+
+using base::CsvTable;
 
 constexpr double kMilliwatt = 1e-3;
 
@@ -62,8 +64,11 @@ void mark_outliers(std::vector<documents::MeasuredRun>& runs) {
 }  // namespace
 
 documents::Measured import_jetson(std::string_view text, std::string_view subject, const ImportOptions& /*options*/) {
-  CsvTable table(
-      text, subject, [](const CsvTable::Row& row) { return !row.front().starts_with('#'); }, "has no header");
+  const auto is_header = [](const CsvTable::Row& row) {
+    return std::ranges::any_of(row, [](const std::string& name) { return base::lower(name).starts_with("observed_"); });
+  };
+  CsvTable table(text, subject, is_header,
+                 "has no header; expected cores, cpu, gpu, mem, observed_time(ms/batch), bs, observed_power(W)");
   for (std::string& name : table.names) name = base::lower(name);
   const auto column = [&](std::string_view beginning) {
     const auto found =
@@ -79,11 +84,13 @@ documents::Measured import_jetson(std::string_view text, std::string_view subjec
   const double second = scale(table, time, {{"ms", kMillisecond}, {"s", 1.0}, {"us", kMicrosecond}}, kMillisecond);
   const double watt = scale(table, power, {{"w", 1.0}, {"mw", kMilliwatt}}, 1.0);
 
+  table.expect_numbers({cores, cpu, gpu, mem, time, batch, power});
+
   documents::Measured measured;
   measured.source = "jetson";
   while (table.next()) {
     const auto value = [&](std::size_t at) {
-      const std::optional<double> number = base::printed_number(table.row[at]);
+      const std::optional<double> number = table.number_or_none(at);
       if (!number || !(*number > 0) || *number > 1e15)
         base::fail(table.place(), cat("\"", table.row[at], "\" is not a positive number"));
       return *number;

@@ -7,14 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "import/csv_table.h"
 #include "import/formats.h"
 #include "import/ncu_metrics.h"
 #include "import/runs.h"
 #include "pagoda/base/cat.h"
+#include "pagoda/base/csv_table.h"
 
 namespace pagoda::measured::import {
 namespace {
+
+using base::CsvTable;
 
 // Ranges open at the launch, outermost first. After the thread, a cell of ncu contains one quoted entry per range:
 //   1234  "<default domain>:forward:none:none:none:none:none:none" "<default domain>:conv1:none:…"
@@ -69,6 +71,9 @@ class NcuTable {
         nvtx_.push_back(i);
       if (is_used_metric(name, chip_)) metrics_.push_back(i);
     }
+    std::vector<CsvTable::Column> numbers(metrics_.begin(), metrics_.end());
+    numbers.push_back(table_.find({"Metric Value"}));
+    table_.expect_numbers(numbers);
   }
 
   std::vector<Launch> launches() {
@@ -105,18 +110,19 @@ class NcuTable {
       return;
     }
     Launch& launch = launches_.emplace_back(describe());
-    for (const std::size_t column : metrics_) put(launch, table_.names[column], units_[column], table_.row[column]);
+    for (const std::size_t column : metrics_) put(launch, table_.names[column], units_[column], column);
   }
 
   void add_metric() {
     const auto [found, is_new] = by_id_.try_emplace(cat(cell("Process ID"), "\n", cell("ID")), launches_.size());
     if (is_new) launches_.push_back(describe());
     const std::string& metric = cell("Metric Name");
-    if (is_used_metric(metric, chip_)) put(launches_[found->second], metric, cell("Metric Unit"), cell("Metric Value"));
+    if (is_used_metric(metric, chip_)) 
+      put(launches_[found->second], metric, cell("Metric Unit"), table_.find({"Metric Value"}));
   }
 
-  void put(Launch& launch, const std::string& metric, const std::string& unit, const std::string& printed) {
-    const std::optional<double> number = base::printed_number(printed), scale = unit_scale(unit);
+  void put(Launch& launch, const std::string& metric, const std::string& unit, CsvTable::Column column) {
+    const std::optional<double> number = table_.number_or_none(column), scale = unit_scale(unit);
     if (!number || *number < 0) {
       unread_.insert(metric);
       return;

@@ -7,7 +7,7 @@
 
 #include "draw/picture.h"
 #include "draw/text.h"
-#include "pagoda/base/csv_reader.h"
+#include "pagoda/base/printed_number.h"
 #include "pagoda/base/text.h"
 #include "plot/draw.h"
 

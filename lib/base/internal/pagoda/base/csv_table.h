@@ -1,0 +1,63 @@
+// Tables that programs and people write: lines of others above the header, columns by name, and numbers in any locale.
+//
+//   CsvTable table(text, "runs.csv", has_column("seconds"), "has no column \"seconds\"");
+//   const CsvTable::Column seconds = table.find({"seconds"});
+//   table.expect_numbers({seconds});
+//   while (table.next()) total += table.number(seconds);
+//
+// Cells are separated by commas, semicolons or tabs: by those that give the header. "12.345" and "12,345" are read as
+// the other numbers of the table show; where none does, they are an error, never a guess.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pagoda/base/csv_reader.h"
+#include "pagoda/base/printed_number.h"
+
+#pragma GCC visibility push(default)
+namespace pagoda::base {
+
+class CsvTable {
+ public:
+  using Row = std::vector<std::string>;
+  using Column = std::optional<std::size_t>;  // empty: the table has none
+  using IsRow = std::function<bool(const Row&)>;
+
+  // Skips rows until `is_header`. Throws Error if there is none, with `without`. The texts must outlive the table.
+  CsvTable(std::string_view text, std::string_view subject, const IsRow& is_header, std::string_view without);
+
+  // Reads the columns ahead for how their numbers are printed. To be called before next().
+  void expect_numbers(const std::vector<Column>& columns);
+  void expect_all_numbers();  // of any column
+
+  // Reads the next row that is not skipped; false at the end. Throws Error for a row that is shorter than the header.
+  bool next(const IsRow& is_skipped = {});
+
+  Column find(std::initializer_list<std::string_view> spellings) const;  // the first of these that is there
+  const std::string& cell(Column column) const;                          // "" without a column
+  // The cell as a number; empty for other text. Throws Error for a number that another locale reads as another.
+  std::optional<double> number_or_none(Column column) const;
+  double number(Column column) const;                   // Error unless it is 0 or more
+  std::string place() const { return reader_.place(); }  // "FILE, line 12"
+  [[noreturn]] void fail(std::string_view what) const;   // Error about the whole file
+
+  Row names, row;
+
+ private:
+  std::optional<DecimalMark> mark_of(std::size_t column) const;
+
+  CsvReader reader_;
+  std::string_view subject_;
+  std::vector<Marks> marks_;  // by column
+};
+
+// For a header: whether the row has a cell with this text.
+CsvTable::IsRow has_column(std::string name);
+
+}  // namespace pagoda::base
+#pragma GCC visibility pop
