@@ -57,6 +57,16 @@ def key_of(domain, name):
     return name if domain in ("", "ai.onnx") else f"{domain}.{name}"
 
 
+def line_of(name, versions, kernels):
+    """An operator's line of the file: its versions and its kernels in the notation that the schema describes."""
+    row = {"versions": "; ".join(" ".join(filter(None, (str(since), inputs, ">", outputs)))
+                                 for since, inputs, outputs in versions),
+           "kernels": "; ".join(f"{first}-{last or ''}" + "".join(
+               f"{',' if i else ''} {constraint}: {listed}" for i, (constraint, listed) in enumerate(types.items()))
+               for first, last, types in kernels)}
+    return f"  {json.dumps(name)}: {json.dumps(row, separators=(',', ':'))}"
+
+
 def main(identifier):
     import onnx
     import onnxruntime
@@ -83,7 +93,7 @@ def main(identifier):
     for rows in kernels.values():
         for row in rows:
             row[2] = {name: sorted(filter(None, map(short, listed))) for name, listed in row[2].items()}
-    operators = {}
+    lines = []
     for name in sorted(kernels):
         merged = {}  # kernels that differ in one constraint's types are one
         for first, last, types in kernels[name]:
@@ -94,9 +104,8 @@ def main(identifier):
             else:
                 merged[(first, last or 0, json.dumps(types, sort_keys=True))] = [first, last, types]
         rows = [[first, last, {c: " ".join(t) for c, t in types.items()}] for first, last, types in merged.values()]
-        operators[name] = {"versions": versions_of(schemas[name].values()),
-                           "kernels": sorted(rows, key=lambda row: (row[0], json.dumps(row[2])))}
-    lines = [f"  {json.dumps(name)}: {json.dumps(row, separators=(',', ':'))}" for name, row in operators.items()]
+        lines.append(line_of(name, versions_of(schemas[name].values()),
+                             sorted(rows, key=lambda row: (row[0], json.dumps(row[2])))))
     # What a person wrote keeps its lines.
     written = re.sub(r',\n "operators": \{.*', "\n}\n", text, flags=re.DOTALL).rstrip().removesuffix("}").rstrip()
     written = re.sub(r'"version": "[^"]*"', f'"version": "{onnxruntime.__version__}"', written, count=1)

@@ -13,7 +13,7 @@ import pathlib
 import re
 import sys
 
-from ask_registry import short, versions_of
+from ask_registry import line_of, short, versions_of
 
 NAMES = {"directml": "DmlExecutionProvider"}
 
@@ -63,9 +63,8 @@ def main(document, identifier, release=None):
         if name not in known:
             print(f"left out, not an operator of onnx or onnxruntime: {name}", file=sys.stderr)
             continue
-        row = {"versions": versions_of(known[name].values()),
-               "kernels": sorted(kernels[name], key=lambda kernel: (kernel[0], json.dumps(kernel[2])))}
-        lines.append(f"  {json.dumps(name)}: {json.dumps(row, separators=(',', ':'))}")
+        lines.append(line_of(name, versions_of(known[name].values()),
+                             sorted(kernels[name], key=lambda kernel: (kernel[0], json.dumps(kernel[2])))))
     # What a person wrote keeps its lines.
     written = re.sub(r',\n "operators": \{.*', "\n}\n", path.read_text(), flags=re.DOTALL)
     written = written.rstrip().removesuffix("}").rstrip()

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
 #include <utility>
 
 #include "embedded.h"
@@ -11,6 +12,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/json.h"
+#include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::documents {
@@ -26,49 +28,94 @@ constexpr base::EnumNames<PlacementTest::DimIn> kTests("present", "in", "repeate
                                                        "graph output", "empty", "named", "last axis", "count above",
                                                        "dim in");
 
-// "float32", "seq(float32)".
-TypeSet type_bit(std::string_view name, const JsonField& field) {
-  constexpr std::string_view kSequence = "seq(";
-  const bool is_sequence = name.starts_with(kSequence);
-  if (is_sequence) name = name.substr(kSequence.size(), name.size() - kSequence.size() - 1);
-  const auto element = element_type(name);
-  if (!element) field.fail(cat("\"", name, "\" is not a type of ONNX"));
-  return TypeSet{1} << (static_cast<unsigned>(*element) + (is_sequence ? 32 : 0));
-}
-
-// Words, the last of which may end with a star: it repeats, as the last constraint does in any case.
-std::vector<std::string> constraints(std::string text) {
-  if (text.ends_with('*')) text.pop_back();
-  std::vector<std::string> names;
-  for (std::string& name : base::split(text, " "))
-    if (!name.empty()) names.push_back(std::move(name));
-  return names;
-}
-
-ProviderKernel kernel_of(const JsonField& row) {
-  const std::vector<JsonField> parts = row.array();
-  if (parts.size() != 3) row.fail_expected("a first version, a last version or null, and types by constraint");
-  ProviderKernel kernel{.first = parts[0].integer(), .last = {}, .types = {}};
-  if (!parts[1].value().is_null()) kernel.last = parts[1].integer();
-  for (const auto& [constraint, types] : parts[2].members()) {
-    TypeSet set = 0;
-    for (const std::string& name : base::split(types.text(), " "))
-      if (!name.empty()) set |= type_bit(name, types);
-    kernel.types.push_back({constraint, set});
+// The parts of a text between separators, without spaces at their ends; none of an empty text.
+template <typename Use>
+void for_each_part(std::string_view text, char separator, const Use& use) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    std::string_view part = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    if (!part.empty()) use(part);
   }
-  return kernel;
 }
 
-ProviderOperator operator_of(const JsonField& field) {
-  ProviderOperator known;
-  for (const JsonField& row : field.array("versions")) {
-    const std::vector<JsonField> parts = row.array();
-    if (parts.size() != 3) row.fail_expected("a version and the constraints of its inputs and outputs");
-    known.versions.push_back({parts[0].integer(), constraints(parts[1].text()), constraints(parts[2].text())});
-  }
-  for (const JsonField& row : field.array("kernels")) known.kernels.push_back(kernel_of(row));
-  return known;
+// The text before `mark`, which is removed from it with the mark; empty if it has none.
+std::optional<std::string_view> cut(std::string_view& text, char mark) {
+  const std::size_t end = text.find(mark);
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view before = text.substr(0, end);
+  text.remove_prefix(end + 1);
+  return before;
 }
+
+// Reads the notation of kernels and versions that data/schemas/provider.schema.json describes.
+class KernelNotation {
+ public:
+  ProviderOperator read(const JsonField& field) {
+    ProviderOperator known;
+    for_each_part(field.text("versions"), ';', [&](std::string_view text) {
+      std::string_view rest = text;
+      const auto since = cut(rest, ' ');
+      const auto inputs = cut(rest, '>');
+      const auto opset = base::parse_number<std::int64_t>(since.value_or(""));
+      if (!opset || !inputs) fail(field, "versions", text, "an opset and constraints: 13 T* > T");
+      known.versions.push_back({*opset, constraints(*inputs), constraints(rest)});
+    });
+    for_each_part(field.text("kernels"), ';', [&](std::string_view text) {
+      std::string_view rest = text;
+      const auto first = base::parse_number<std::int64_t>(cut(rest, '-').value_or(""));
+      const std::size_t end = std::min(rest.find(' '), rest.size());
+      const auto last = base::parse_number<std::int64_t>(rest.substr(0, end));
+      if (!first || (end > 0 && !last)) fail(field, "kernels", text, "versions and types: 9-10 T: float16 float32");
+      rest.remove_prefix(end);
+      ProviderKernel& kernel = known.kernels.emplace_back(ProviderKernel{.first = *first, .last = last, .types = {}});
+      for_each_part(rest, ',', [&](std::string_view types) {
+        const auto constraint = cut(types, ':');
+        if (!constraint) fail(field, "kernels", text, "types behind a colon: 9-10 T: float16 float32");
+        kernel.types.push_back({std::string(*constraint), types_of(types, field)});
+      });
+    });
+    return known;
+  }
+
+ private:
+  [[noreturn]] static void fail(const JsonField& field, const char* key, std::string_view text,
+                                std::string_view expected) {
+    field.at(key).fail(cat("found \"", text, "\"; expected ", expected));
+  }
+
+  // Words, the last of which may end with a star: it repeats, as the last constraint does in any case.
+  static std::vector<std::string> constraints(std::string_view text) {
+    std::vector<std::string> names;
+    for_each_part(text, ' ', [&](std::string_view name) {
+      if (name.ends_with('*')) name.remove_suffix(1);
+      names.emplace_back(name);
+    });
+    return names;
+  }
+
+  // A file repeats few lists of types over and over.
+  TypeSet types_of(std::string_view list, const JsonField& field) {
+    const auto [found, is_new] = lists_.try_emplace(std::string(list), 0);
+    if (is_new)
+      for_each_part(list, ' ', [&](std::string_view name) { found->second |= type_bit(name, field); });
+    return found->second;
+  }
+
+  // "float32", "seq(float32)".
+  static TypeSet type_bit(std::string_view name, const JsonField& field) {
+    constexpr std::string_view kSequence = "seq(";
+    const bool is_sequence = name.starts_with(kSequence) && name.ends_with(')');
+    const std::size_t begin = is_sequence ? kSequence.size() : 0;
+    const auto element = element_type(name.substr(begin, name.size() - begin - (is_sequence ? 1 : 0)));
+    if (!element) field.at("kernels").fail(cat("\"", name, "\" is not a type of ONNX"));
+    return TypeSet{1} << (static_cast<unsigned>(*element) + (is_sequence ? 32 : 0));
+  }
+
+  std::unordered_map<std::string, TypeSet> lists_;
+};
 
 void read_truth(Form& form, const char* key, bool& into) {
   form.member(key, Need::Optional, [&](const JsonField& field) { into = field.truth(); });
@@ -265,7 +312,8 @@ Provider parse_provider(std::string_view json, std::string_view subject) {
     form.member("judged", Need::Required, [&](const JsonField& field) { provider.is_judged = field.truth(); });
     form.text("like", like);
     form.member("operators", Need::Required, [&](const JsonField& field) {
-      for (const auto& [name, each] : field.members()) provider.operators.emplace(name, operator_of(each));
+      KernelNotation notation;
+      for (const auto& [name, each] : field.members()) provider.operators.emplace(name, notation.read(each));
     });
     if (like.empty()) read_rules(form, provider);
   });

@@ -250,8 +250,8 @@ TEST_CASE("a mistake in a provider's file is named, with what may be meant") {
   const auto error_of = [](std::string rules) {
     return test::error_of([&] {
       documents::parse_provider(R"({"schema": "pagoda.provider/1", "id": "mine", "name": "Mine", "version": "1",
-                                   "source": "tried", "judged": false, "operators": {"Relu": {"versions": [],
-                                   "kernels": [[1, 99, {}]]}})" +
+                                   "source": "tried", "judged": false, "operators": {"Relu": {"versions": "",
+                                   "kernels": "1-99"}})" +
                                     rules + "}",
                                 "mine.json");
     });
