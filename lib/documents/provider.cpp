@@ -241,6 +241,8 @@ void read_choice(Form& form, const char* key, std::string_view first, std::strin
 void read_rules(Form& form, Provider& provider) {
   read_choice(form, "kind", "kernels", "compiled", provider.compiles_parts);
   read_choice(form, "memory", "device", "host", provider.is_on_host);
+  form.text("arena_of", provider.arena_of);
+  form.texts("packs_weights", provider.packs_weights);
   form.texts("device_kinds", provider.device_kinds);
   form.texts("device_vendors", provider.device_vendors);
   read_truth(form, "passes_unsupported", provider.passes_unsupported);

@@ -127,8 +127,8 @@ EstimateParallel parallel_part(const Model& model, const EstimateRequest& reques
 // Why the request's devices do not go with the provider, whose times are theirs all the same; empty: they do, or are
 // not known.
 std::string unfit_text(const Provider& provider, const EstimateRequest& request);
-// Where a provider puts the nodes of the main graph.
-EstimatePlacement placement_of(const Model& model, const EstimateRequest& request, const Findings& findings,
+// Where a provider puts the nodes of the main graph. Sets what its engine takes of the device's memory.
+EstimatePlacement placement_of(const Model& model, const EstimateRequest& request, Findings& findings,
                                const Provider& provider);
 
 // Sets whether the model fits the request's device and, if requested, which changes would lower the time bound.

@@ -8,6 +8,7 @@
 #include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
 #include "pagoda/base/text.h"
+#include "pagoda/core/device_arena.h"
 #include "pagoda/core/parallel.h"
 #include "pagoda/core/placement.h"
 #include "pagoda/core/roofline.h"
@@ -139,6 +140,29 @@ std::optional<double> copy_seconds(const Count& bytes, const LinkRate& link) {
   return amount && link.bytes_per_second > 0 ? std::optional(*amount / link.bytes_per_second) : std::nullopt;
 }
 
+// Weights are loaded first; a run then requests its activations as one block.
+EngineFit engine_fit(const Provider& provider, const GraphPlacement& placed, const EstimateFit& fit, bool at_least) {
+  std::int64_t weights = 0;
+  for (const std::int64_t bytes : placed.weight_bytes) weights += bytes;
+  const DeviceArena loaded = device_arena(placed.weight_bytes);
+  const auto bytes = [&](std::int64_t number) { return Count(number).at_least(at_least); };
+  EngineFit engine{.engine = provider.arena_of,
+                   .weight_bytes = bytes(weights),
+                   .arena_bytes = bytes(loaded.median),
+                   .arena_low_bytes = bytes(loaded.low),
+                   .arena_high_bytes = bytes(loaded.high),
+                   .total_bytes = {},
+                   .options = {}};
+  constexpr Int kMost = Int{1} << 50;  // more than any device has
+  if (!fit.activation_bytes || *fit.activation_bytes > kMost) return engine;
+  const DeviceArena run = device_arena(placed.weight_bytes, static_cast<std::int64_t>(*fit.activation_bytes));
+  engine.total_bytes = Count(run.median).at_least(at_least || fit.at_least);
+  if (run.as_requested < run.median)
+    engine.options.push_back(
+        {"arena_extend_strategy=kSameAsRequested", Count(run.as_requested).at_least(at_least || fit.at_least)});
+  return engine;
+}
+
 }  // namespace
 
 std::vector<std::string> provider_ids() { return documents::provider_ids(); }
@@ -170,7 +194,7 @@ std::string unfit_text(const Provider& provider, const EstimateRequest& request)
   return cat("provider ", provider.id, " does not run on ", device.name, ": times are that device's all the same");
 }
 
-EstimatePlacement placement_of(const Model& model, const EstimateRequest& request, const Findings& findings,
+EstimatePlacement placement_of(const Model& model, const EstimateRequest& request, Findings& findings,
                                const Provider& provider) {
   const Analysis& analysis = findings.analysis;
   const PlaceOptions options{.form = request.placement_form};
@@ -194,6 +218,8 @@ EstimatePlacement placement_of(const Model& model, const EstimateRequest& reques
   for (const Node& node : model.main().nodes)
     for (const GraphId body : node.bodies()) result.in_bodies += nodes_inside(model, body);
   result.refused = refused_text(model, analysis, placed, options);
+  if (auto& fit = findings.estimate.fit; fit && !fit->engine && !findings.group && !provider.arena_of.empty())
+    fit->engine = engine_fit(provider, placed, *fit, result.unknown + result.in_bodies > 0);
   const bool is_open = has_open_sizes(analysis, request.placement_form);
   bool has_cures = false, fixes_dims = false;
   Sum all;

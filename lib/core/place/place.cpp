@@ -57,9 +57,10 @@ class Placer {
     const bool is_copied = !provider_.is_on_host, moves = is_copied && !provider_.compiles_parts;
     if (moves) move_shape_arithmetic();
     result_.parts = number_parts(units_, provider_, free_, rows_);
-    if (moves)
+    if (moves) {
       list_copies();
-    else if (is_copied)
+      list_weights();
+    } else if (is_copied)
       list_crossings();
     const std::vector<Fate> fates = loaded_.fates();
     for (const Fate fate : fates)
@@ -277,6 +278,27 @@ class Placer {
         result_.copies.push_back({loaded_.original(value), is_on_provider});
       }
     }
+  }
+
+  std::int64_t stored_bytes(ValueId value) const {
+    const auto& shape = type(value).shape;
+    if (!is_stored(value) || loaded_.writer(value) >= 0 || !shape) return 0;
+    return byte_size(element_count(*shape), type(value).element).value64().value_or(0);
+  }
+
+  void list_weights() {
+    std::vector<std::int64_t> bytes(free_.size(), 0);  // of those that some node reads
+    for (const std::int32_t n : order_) {
+      if (!is_on(n, PlacedOn::Provider)) continue;
+      const LoadedNode& node = nodes_[index(n)];
+      std::int64_t packed = 0;
+      for (std::size_t i = 0; i < node.inputs.size(); ++i)
+        if (const ValueId value = node.inputs[i]; value != kAbsent && !is_host_input(n, i))
+          packed += bytes[index(value)] = stored_bytes(value);
+      const auto& packs = provider_.packs_weights;
+      if (std::ranges::find(packs, qualified_name(node)) != packs.end()) bytes.push_back(packed);
+    }
+    std::ranges::copy_if(bytes, std::back_inserter(result_.weight_bytes), [](std::int64_t each) { return each > 0; });
   }
 
   // Tensors that leave a part or enter one: each part is one call.

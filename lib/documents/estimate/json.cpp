@@ -351,6 +351,20 @@ void fit(A& a, typename A::template Ref<EstimateFit> x) {
   a("longest_context", x.longest_context);
   a.maybe("memory_context", x.memory_context);
   structure(a, "position_table", x.position_table);
+  part(a, "engine", Layout::Line, x.engine, [](A& inner, auto& taken) {
+    inner("engine", taken.engine);
+    inner("weight_bytes", taken.weight_bytes);
+    inner("arena_bytes", taken.arena_bytes);
+    inner("arena_low_bytes", taken.arena_low_bytes);
+    inner("arena_high_bytes", taken.arena_high_bytes);
+    inner("workspace_bytes", taken.workspace_bytes);
+    inner("pool_bytes", taken.pool_bytes);
+    inner("total_bytes", taken.total_bytes);
+    inner.list("options", taken.options, [](A& option, auto& each) {
+      option("option", each.option);
+      option("total_bytes", each.total_bytes);
+    });
+  });
 }
 
 template <typename A>

@@ -60,6 +60,23 @@ std::string times_text(const PlacementTimes& times) {
       times.copy_seconds ? "" : "; copies are not counted");
 }
 
+// "on the device, weights take 346 MB and the runtime's arena 538 MB for them (537 MB to 1.08 GB, by the order of
+// loading) · with activations 538 MB, or 354 MB with arena_extend_strategy=kSameAsRequested · plus workspaces".
+std::string memory_text(const documents::EngineFit& engine) {
+  const auto bytes = [](const Count& count) { return cell(count, "B"); };
+  const bool varies = bytes(engine.arena_low_bytes) != bytes(engine.arena_high_bytes);
+  std::string total = engine.total_bytes ? cat("with activations ", bytes(engine.total_bytes)) : "";
+  for (const documents::EngineFit::Option& each : engine.options)
+    total += cat(", or ", bytes(each.total_bytes), " with ", each.option);
+  return dotted(
+      {cat("on the device, weights take ", bytes(engine.weight_bytes), " and the runtime's arena ",
+           bytes(engine.arena_bytes), " for them",
+           varies ? cat(" (", bytes(engine.arena_low_bytes), " to ", bytes(engine.arena_high_bytes),
+                        ", by the order of loading)")
+                  : ""),
+       total, "plus workspaces"});
+}
+
 // The first operators, and how many more there are.
 std::string operators_text(const std::vector<std::string>& operators) {
   constexpr std::size_t kShown = 4;
@@ -97,6 +114,8 @@ std::vector<std::string> placement_lines(const documents::EstimateDocument& esti
         cat("with the cures below: ", base::grouped(cured->nodes), " on the CPU, ", base::counted(cured->parts, "part"),
             ", ", cured->copies == 0 ? "nothing copied" : cat(base::counted(cured->copies, "tensor"), " copied")));
   if (placed.times) lines.push_back(times_text(*placed.times));
+  const bool is_first = &placed == &estimate.placement.front();
+  if (is_first && estimate.fit && estimate.fit->engine) lines.push_back(memory_text(*estimate.fit->engine));
   return lines;
 }
 

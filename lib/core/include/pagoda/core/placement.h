@@ -159,6 +159,8 @@ struct Provider {
   // It compiles each part as a whole: no node is moved for its operands, and parts hand tensors over through the host.
   bool compiles_parts = false;
   bool is_on_host = false;  // its tensors are in host memory: nothing is copied, and no node moved for its operands
+  std::string arena_of;             // the engine whose arena holds its tensors: "onnxruntime-cuda"; empty: not known
+  std::vector<std::string> packs_weights;  // operators that keep a second copy of their stored operands
   std::vector<std::string> device_kinds, device_vendors;  // it runs on these: DeviceSpec::kind and vendor; none: on all
   ProviderParts parts;
   std::vector<ProviderUnit> units;
@@ -199,6 +201,9 @@ struct GraphPlacement {
   std::vector<PlacedNode> nodes;   // by node of the main graph
   std::vector<PlacedCopy> copies;  // one for each tensor and direction; inputs and outputs of the model are not listed
   std::int32_t parts = 0;
+  // Bytes of each stored tensor that a node on the provider reads from its memory, and of each packed copy. Empty for
+  // providers that compile their parts, or that share the host's memory. Weights of bodies are not listed.
+  std::vector<std::int64_t> weight_bytes;
 };
 
 // A node whose types decide, and are not known, is Unknown, as is a call of a function of the file. Copies from and to

@@ -312,6 +312,21 @@ struct EstimateRoofline : Roofline {
 };
 
 // Memory on the device: what a run needs, and the largest sizes that still fit. See core/fit.h.
+// What an engine takes of a device's memory for a run.
+struct EngineFit {
+  struct Option {
+    std::string option;  // as the engine spells it: "arena_extend_strategy=kSameAsRequested"
+    Count total_bytes;
+  };
+  std::string engine;                          // "onnxruntime-cuda"
+  Count weight_bytes;                          // of tensors that nodes on the device read, and of copies it keeps
+  Count arena_bytes;                           // what its arena requests for them
+  Count arena_low_bytes, arena_high_bytes;     // the order of loading, which differs from run to run, decides
+  Count workspace_bytes = {}, pool_bytes = {};  // empty: not known, or the engine has none
+  Count total_bytes;  // of the arena with the activations, without what is not known
+  std::vector<Option> options;  // that take less
+};
+
 struct EstimateFit {
   Count device_bytes;
   Count weight_bytes, activation_bytes, cache_bytes, gradient_bytes, optimizer_bytes, total_bytes;
@@ -322,6 +337,7 @@ struct EstimateFit {
   // Limits of the context: by memory, and by a position table; longest_context is the smaller of the two.
   Count memory_context = {};
   std::optional<PositionTable> position_table = {};
+  std::optional<EngineFit> engine = {};
 };
 inline constexpr std::pair<const char*, Count EstimateFit::*> kEstimateFit[] = {
     {"device_bytes", &EstimateFit::device_bytes},         {"weight_bytes", &EstimateFit::weight_bytes},
