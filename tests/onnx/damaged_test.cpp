@@ -163,7 +163,7 @@ TEST_CASE("fields of an unexpected wire type and groups are unknown fields, as f
   for (const std::string& extra : {group, odd_types}) {
     const std::string bytes = model + extra;
     CHECK(parse_error(bytes) == "");
-    CHECK(skeleton(as_bytes(bytes)).ends_with(extra));
+    CHECK(skeleton(as_bytes(bytes)) == skeleton(as_bytes(model)));
     const std::string text = describe(parse_model(as_bytes(bytes)));
     CHECK(text == plain);
   }
