@@ -65,7 +65,7 @@ TEST_CASE("every flipped bit gives an error or a model that equals its skeleton"
         if (parse_error(bytes).empty()) {
           const Model model = parse_model(as_bytes(bytes));
           const std::string small = skeleton(as_bytes(bytes));
-          CHECK(describe(parse_model(as_bytes(small))) == describe(model));
+          CHECK(structure_of(parse_model(as_bytes(small))) == structure_of(model));
         }
         bytes[byte] = static_cast<char>(bytes[byte] ^ 1 << bit);
       }

@@ -24,35 +24,12 @@ std::string entry(const onnx::TensorProto& tensor, const std::string& key) {
   return "absent";
 }
 
-// The model without what a skeleton may lack.
-std::string structure_of(const std::string& bytes) {
-  Model model = parse_model(as_bytes(bytes));
-  const auto strip = [](Tensor& tensor) {
-    tensor.extent = {};
-    tensor.value.reset();
-    tensor.unread = {};
-  };
-  for (Graph& graph : model.graphs) {
-    for (Tensor& tensor : graph.initializers) strip(tensor);
-    for (Node& node : graph.nodes)
-      for (Attribute& attribute : node.attributes) {
-        if (auto* tensor = std::get_if<Tensor>(&attribute.value)) strip(*tensor);
-        if (auto* reals = std::get_if<std::vector<double>>(&attribute.value)) reals->assign(reals->size(), 0);
-        if (auto* texts = std::get_if<std::vector<std::string>>(&attribute.value)) texts->assign(texts->size(), "");
-      }
-  }
-  for (Function& function : model.functions)
-    for (Attribute& attribute : function.defaults)
-      if (auto* tensor = std::get_if<Tensor>(&attribute.value)) strip(*tensor);
-  return describe(model);
-}
-
 TEST_CASE("a skeleton loads as the model that it was taken from") {
   for (const Sample& sample : sample_models()) {
     CAPTURE(sample.name);
     const std::string small = skeleton_of(sample.bytes);
     CHECK(small.size() < sample.bytes.size() + 500);
-    CHECK(structure_of(small) == structure_of(sample.bytes));
+    CHECK(structure_of(parse_model(as_bytes(small))) == structure_of(parse_model(as_bytes(sample.bytes))));
   }
 }
 
@@ -130,7 +107,7 @@ TEST_CASE("tensors lose their weights at any depth") {
   const std::string small = skeleton_of(bytes);
   CHECK(small.size() < 2000);
   CHECK(small.find(payload.substr(0, 100)) == std::string::npos);
-  CHECK(structure_of(small) == structure_of(bytes));
+  CHECK(structure_of(parse_model(as_bytes(small))) == structure_of(parse_model(as_bytes(bytes))));
 }
 
 TEST_CASE("unpacked typed data are dropped as well") {
