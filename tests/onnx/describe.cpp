@@ -103,6 +103,8 @@ std::string structure_of(Model model) {
     for (Attribute& attribute : attributes) {
       if (auto* tensor = std::get_if<Tensor>(&attribute.value)) strip(*tensor);
       if (auto* reals = std::get_if<std::vector<double>>(&attribute.value)) reals->assign(reals->size(), 0);
+      // Those of an attribute that holds lists of two kinds.
+      if (auto* whole = std::get_if<std::vector<std::int64_t>>(&attribute.value)) whole->assign(whole->size(), 0);
       if (auto* texts = std::get_if<std::vector<std::string>>(&attribute.value)) texts->assign(texts->size(), "");
     }
   };

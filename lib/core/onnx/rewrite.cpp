@@ -134,8 +134,9 @@ class Rewrite {
       if (found->tag() == fixed32_tag(kReal)) content.has_real = true;
       if (found->tag() == varint_tag(kInteger)) content.has_integer = true;
       if (found->tag() == bytes_tag(kText)) content.has_text = true, content.text_bytes = found->payload.size();
-      if (found->number == kReals) content.reals += found->payload.size() / 4;
-      if (found->number == kTexts) ++content.texts;
+      if (found->number == kReals && (is_bytes || found->type == Type::Fixed32))
+        content.reals += found->payload.size() / 4;
+      if (found->tag() == bytes_tag(kTexts)) ++content.texts;
       if (found->number == kIntegers && (is_bytes || found->type == Type::Varint))
         for_each_number(file_, *found, depth, "a packed number", [&](std::uint64_t number) {
           ++content.integers;
