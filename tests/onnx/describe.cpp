@@ -103,7 +103,10 @@ std::string structure_of(Model model) {
     for (Attribute& attribute : attributes) {
       if (auto* tensor = std::get_if<Tensor>(&attribute.value)) strip(*tensor);
       if (auto* reals = std::get_if<std::vector<double>>(&attribute.value)) reals->assign(reals->size(), 0);
-      // Those of an attribute that holds lists of two kinds.
+      // A damaged one may hold values of two kinds, and none of them stays.
+      if (auto* real = std::get_if<double>(&attribute.value)) *real = 0;
+      if (auto* integer = std::get_if<std::int64_t>(&attribute.value)) *integer = 0;
+      if (auto* text = std::get_if<std::string>(&attribute.value)) text->clear();
       if (auto* whole = std::get_if<std::vector<std::int64_t>>(&attribute.value)) whole->assign(whole->size(), 0);
       if (auto* texts = std::get_if<std::vector<std::string>>(&attribute.value)) texts->assign(texts->size(), "");
     }
