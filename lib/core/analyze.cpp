@@ -12,6 +12,7 @@
 #include "infer/bind_inputs.h"
 #include "infer/each_dim.h"
 #include "infer/infer.h"
+#include "infer/value_reads.h"
 #include "memory/schedule.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
@@ -199,8 +200,9 @@ struct Walk {
   Totals totals;
 
   Walk(const Model& model, const BoundInputs& bound, const std::vector<CustomOperator>& stated,
-       std::map<Session::IfPlace, bool> taken_by_rank)
+       std::map<Session::IfPlace, bool> taken_by_rank, ValueReads* reads = nullptr)
       : session(model) {
+    session.reads = reads;
     session.fixed = bound.fixed;
     session.input_dims = bound.input_dims;
     session.diagnostics = bound.diagnostics;
@@ -267,6 +269,14 @@ void keep_values(std::vector<ValueInfo> values, Analysis& analysis) {
 }
 
 }  // namespace
+
+ValueReads value_reads(const Model& model) {
+  ValueReads reads;
+  reads.walked.resize(model.graphs.size());
+  const AnalyzeOptions options;
+  const Walk walk(model, bind_inputs(model, options), {}, {}, &reads);
+  return reads;
+}
 
 // A symbol gets its size in one of four steps, the earliest that knows it:
 //   bind_inputs()  free dims of inputs that the caller binds by name, shape, batch or phase: the walk sees

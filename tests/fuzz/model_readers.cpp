@@ -1,5 +1,5 @@
 // ONNX files: whatever the bytes are, the outcome is a model, or an analysis, or an Error; and the skeleton of a model
-// loads as the same model.
+// loads, with the same nodes, and is its own skeleton.
 #include <functional>
 #include <span>
 #include <string>
@@ -22,11 +22,14 @@ void skeletons(std::string_view text) {
   const std::string written = skeleton(bytes_of(text));
   std::string again;
   try {
-    again = test::describe(parse_model(bytes_of(written)));
+    const Model small = parse_model(bytes_of(written));
+    for (std::size_t i = 0; i < model.graphs.size(); ++i)
+      if (small.graphs.at(i).nodes.size() != model.graphs[i].nodes.size()) again = "other nodes";
+    if (skeleton(bytes_of(written)) != written) again = "another skeleton";
   } catch (const Error& error) {
     again = error.what();
   }
-  require(again == test::describe(model), "the skeleton of a model gives: " + again);
+  require(again.empty(), "the skeleton of a model gives: " + again);
 }
 
 // The bytes of a file choose its precision, phase and traffic model.

@@ -65,7 +65,7 @@ TEST_CASE("every flipped bit gives an error or a model that equals its skeleton"
         if (parse_error(bytes).empty()) {
           const Model model = parse_model(as_bytes(bytes));
           const std::string small = skeleton(as_bytes(bytes));
-          CHECK(describe(parse_model(as_bytes(small))) == describe(model));
+          CHECK(structure_of(parse_model(as_bytes(small))) == structure_of(model));
         }
         bytes[byte] = static_cast<char>(bytes[byte] ^ 1 << bit);
       }
@@ -163,7 +163,7 @@ TEST_CASE("fields of an unexpected wire type and groups are unknown fields, as f
   for (const std::string& extra : {group, odd_types}) {
     const std::string bytes = model + extra;
     CHECK(parse_error(bytes) == "");
-    CHECK(skeleton(as_bytes(bytes)).ends_with(extra));
+    CHECK(skeleton(as_bytes(bytes)) == skeleton(as_bytes(model)));
     const std::string text = describe(parse_model(as_bytes(bytes)));
     CHECK(text == plain);
   }

@@ -93,4 +93,30 @@ class Describer {
 
 std::string describe(const Model& model) { return Describer(model).run(); }
 
+std::string structure_of(Model model) {
+  const auto strip = [](Tensor& tensor) {
+    tensor.extent = {};
+    tensor.value.reset();
+    tensor.unread = {};
+  };
+  const auto strip_all = [&](std::vector<Attribute>& attributes) {
+    for (Attribute& attribute : attributes) {
+      if (auto* tensor = std::get_if<Tensor>(&attribute.value)) strip(*tensor);
+      if (auto* reals = std::get_if<std::vector<double>>(&attribute.value)) reals->assign(reals->size(), 0);
+      // A damaged one may hold values of two kinds, and none of them stays.
+      if (auto* real = std::get_if<double>(&attribute.value)) *real = 0;
+      if (auto* integer = std::get_if<std::int64_t>(&attribute.value)) *integer = 0;
+      if (auto* text = std::get_if<std::string>(&attribute.value)) text->clear();
+      if (auto* whole = std::get_if<std::vector<std::int64_t>>(&attribute.value)) whole->assign(whole->size(), 0);
+      if (auto* texts = std::get_if<std::vector<std::string>>(&attribute.value)) texts->assign(texts->size(), "");
+    }
+  };
+  for (Graph& graph : model.graphs) {
+    for (Tensor& tensor : graph.initializers) strip(tensor);
+    for (Node& node : graph.nodes) strip_all(node.attributes);
+  }
+  for (Function& function : model.functions) strip_all(function.defaults);
+  return describe(model);
+}
+
 }  // namespace pagoda::test

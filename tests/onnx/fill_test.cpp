@@ -5,7 +5,7 @@
 #include <cstring>
 #include <set>
 
-#include "onnx/fill.h"
+#include "skeleton/fill.h"
 #include "onnx/sample_models.h"
 #include "pagoda/base/files.h"
 #include "pagoda/core/model.h"

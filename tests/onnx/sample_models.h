@@ -54,5 +54,7 @@ Model parse(const onnx::ModelProto& proto);
 std::string parse_error(const std::string& bytes);
 // All contents of a model except path and file size, as text: equal models have equal texts.
 std::string describe(const Model& model);
+// The same without what a skeleton may lack: data of tensors, numbers and texts in attributes.
+std::string structure_of(Model model);
 
 }  // namespace pagoda::test

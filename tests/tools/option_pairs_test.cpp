@@ -97,7 +97,7 @@ std::string name_of(const std::string& option) { return option.substr(0, option.
 
 std::vector<Walk> all_walks() {
   std::vector<Walk> walks = {
-      {"onnx-skeleton", "net.onnx -o out.onnx", {"--fill", "--seed 7", "--weights-location w.bin"}},
+      {"onnx-skeleton", "net.onnx -o out.onnx", {"--fill", "--seed 7", "--weights-location w.bin", "--anonymous", "--list"}},
       {"pagoda-import",
        "profile.json",
        {"-o out.json", "--estimate r50.json", "--csv out.csv", "--table", "--top 3", "--width 60", "--warmup 2",

@@ -229,7 +229,8 @@ void Walker::visit_if(Frame& frame, OpContext::State& state) {
   const ValueInfo* condition = state.inputs.empty() ? nullptr : state.inputs[0];
   const auto walk_branch = [&](bool taken) { return walk_body(frame, state, bodies[taken], {}, kNames[taken]); };
   const auto finish_with = [&](GraphResult result) { finish(frame, state, result.outputs, std::move(result.rows), 1); };
-  if (const std::optional<bool> known = known_bool(condition)) return finish_with(walk_branch(*known));
+  if (const std::optional<bool> known = known_bool(condition); known && session_.reads == nullptr)
+    return finish_with(walk_branch(*known));
   const Session::IfPlace place = {frame.id, frame.node};
   if (const auto found = session_.taken_by_rank.find(place); found != session_.taken_by_rank.end()) {
     session_.note(Severity::Info, state.display_name,

@@ -127,6 +127,7 @@ GraphResult Walker::walk(GraphId id, std::span<const ValueInfo> inputs, const st
     throw RuleStop{RuleStop::Kind::Unknown, cat("bodies are nested more than ", kMaxBodyDepth, " deep")};
   const Scoped<int> deeper(depth_, depth_ + 1);
   const Graph& graph = session_.model.graph(id);
+  if (session_.reads != nullptr) session_.reads->walked[index(id)] = true;
   Frame frame{.id = id, .graph = graph, .scope = scope, .values = std::vector<ValueInfo>(graph.values.size())};
   for (std::size_t i = 0; i < graph.values.size(); ++i) {
     const Value& value = graph.values[i];
@@ -423,6 +424,7 @@ void expect_known_elements(const OpContext::State& state, const OpCost& cost) {
 
 void Walker::visit_rule(Frame& frame, const OpRule& rule, OpContext::State& state) {
   OpContext op(state);
+  if (session_.reads != nullptr) session_.reads->node = {frame.id, frame.node};
   if (session_.fixed) {
     session_.yielded.clear();
     session_.has_weights = has_weights(state);
@@ -438,7 +440,10 @@ void Walker::visit_rule(Frame& frame, const OpRule& rule, OpContext::State& stat
   }
   store_outputs(frame, state);
   const ElementType narrow = dequantized_from(state);
-  if (rule.fold != nullptr && gives_up([&] { rule.fold(op); }))
+  if (session_.reads != nullptr) session_.reads->folds = true;
+  const bool folds = rule.fold != nullptr && !gives_up([&] { rule.fold(op); });
+  if (session_.reads != nullptr) session_.reads->folds = false;
+  if (rule.fold != nullptr && !folds)
     for (ValueInfo& output : state.outputs) {  // their types are still known
       output.computed_value.reset();
       output.banded.reset();

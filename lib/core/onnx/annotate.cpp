@@ -155,7 +155,7 @@ Annotated write_annotated(const Model& model, const std::string& output_path, co
     if (tensor.is_external && !location.empty() && location != wire::kInModel) locations.insert(location);
     return std::nullopt;
   };
-  policy.metadata = [&](std::string_view key) { return !key.starts_with(annotations.prefix); };
+  policy.metadata = [&](wire::Message, std::string_view key) { return !key.starts_with(annotations.prefix); };
   policy.node = [&](const std::string& path) -> std::string_view {
     const auto found = notes.find(path);
     if (found == notes.end()) return {};

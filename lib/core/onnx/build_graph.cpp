@@ -232,6 +232,7 @@ class GraphBuilder {
 
   void add_node(Range body, int depth) {
     Node& node = graph_.nodes.emplace_back();
+    node.message_at = body.begin;
     RecordedScope scope;
     std::vector<std::string_view> inputs = std::move(input_names_);
     std::vector<Range> attributes = std::move(attributes_);

@@ -126,6 +126,9 @@ class Reads {
 // naming the nodes of a cycle.
 void sort_topologically(Graph& graph, const Reads& reads);
 
+// Whether a metadata entry of this key states a node's module path.
+bool names_scope(std::string_view key);
+
 // The module path of a node, from the metadata that exporters write.
 struct RecordedScope {
   std::string name_scopes, name_space;

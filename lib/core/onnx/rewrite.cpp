@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "onnx/message.h"
 #include "onnx/node_path.h"
 #include "pagoda/base/cat.h"
 
@@ -14,8 +15,13 @@ namespace {
 // Field numbers of NodeProto.op_type and TensorShapeProto.dim.
 constexpr std::uint32_t kOpType = 4, kShapeDim = 1;
 // Field numbers of the parts of paths, in NodeProto, FunctionProto and AttributeProto.
-constexpr std::uint32_t kNodeOutput = 2, kNodeName = 3, kFunctionName = 1, kFunctionDomain = 10, kFunctionOverload = 13,
-                        kAttributeName = 1, kAttributeGraph = 6, kAttributeGraphs = 11;
+constexpr std::uint32_t kNodeOutput = 2, kNodeName = 3, kNodeDomain = 7, kFunctionName = 1, kFunctionDomain = 10,
+                        kFunctionOverload = 13, kAttributeName = 1, kAttributeGraph = 6, kAttributeGraphs = 11;
+// Field numbers of the numbers and texts in AttributeProto.
+constexpr std::uint32_t kReal = 2, kInteger = 3, kText = 4, kReals = 7, kIntegers = 8, kTexts = 9;
+constexpr bool is_number_or_text(std::uint32_t field) {
+  return (field >= kReal && field <= kText) || (field >= kReals && field <= kTexts);
+}
 // Bytes copied at once before the input is released.
 constexpr std::uint64_t kCopiedPiece = std::uint64_t{1} << 23;
 
@@ -33,7 +39,12 @@ class Rewrite {
   std::int64_t field(Message kind, const Field& found, int depth) {
     const FieldRow& row = field_row(kind, found.number);
     switch (row.content) {
-      case Content::Bytes:
+      case Content::Text:
+        return policy_.text ? renamed(kind, found) : 0;
+      case Content::Unknown:
+      case Content::Notes:
+      case Content::Data:
+      case Content::Scalar:
         return 0;
       case Content::PackedVarint:
       case Content::PackedFixed32:
@@ -41,7 +52,7 @@ class Rewrite {
         check_packed(row.content, found.payload, depth);
         return 0;
       case Content::Metadata:
-        if (!keeps_metadata(found.payload, depth + 1)) return cut(found.whole);
+        if (!keeps_metadata(kind, found.payload, depth + 1)) return cut(found.whole);
         return child(row.message, found, depth + 1);
       case Content::Message:
         return child(row.message, found, depth + 1);
@@ -52,6 +63,18 @@ class Rewrite {
  private:
   std::int64_t message(Message kind, Range body, int depth) {
     if (kind == Message::Tensor) return tensor(body, depth);
+    const Holder holder_around = holder_;
+    if (kind == Message::Node)
+      holder_ = node_at(body, depth);
+    else if (kind != Message::Attribute)
+      holder_ = {.node = {}, .is_node = false, .is_sparse = kind == Message::SparseTensor};
+    const std::int64_t growth =
+        kind == Message::Attribute && policy_.attribute ? attribute(body, depth) : other_message(kind, body, depth);
+    holder_ = holder_around;
+    return growth;
+  }
+
+  std::int64_t other_message(Message kind, Range body, int depth) {
     const std::string around = path_;
     if (policy_.node) enter(kind, body, depth);
     const std::string here = path_;
@@ -61,6 +84,10 @@ class Rewrite {
     Reader reader(file_, body, depth);
     while (const std::optional<Field> read = reader.next()) {
       file_.passed(read->whole.end);
+      if (policy_.field && !policy_.field(kind, *read)) {
+        growth += cut(read->whole);
+        continue;
+      }
       if (read->type != Type::Bytes) continue;
       has_op_type = has_op_type || (read->number == kOpType && read->payload.size() != 0);
       dims += read->number == kShapeDim ? 1 : 0;
@@ -76,6 +103,90 @@ class Rewrite {
     if (kind == Message::Node && !has_op_type) damaged(body, "a node without operator type", "one");
     if (kind == Message::Shape && dims > ElementCounter::kMaxRank)
       damaged(body, cat("a shape of ", dims, " dims"), cat("at most ", ElementCounter::kMaxRank));
+    return growth;
+  }
+
+  // Of the tensors and attributes that are read next.
+  struct Holder {
+    AttributeContent node = {};
+    bool is_node = false, is_sparse = false;
+  };
+
+  Holder node_at(Range body, int depth) {
+    Holder holder;
+    holder.node.node_at = body.begin;
+    holder.is_node = true;
+    if (!policy_.attribute) return holder;
+    const auto found = texts(body, depth, {kNodeDomain, kOpType});
+    holder.node.domain = plain_domain(found[0]);
+    holder.node.op_type = found[1];
+    return holder;
+  }
+
+  AttributeContent content_of(Range body, int depth) {
+    AttributeContent content = holder_.node;
+    Reader reader(file_, body, depth);
+    while (const std::optional<Field> found = reader.next()) {
+      const bool is_bytes = found->type == Type::Bytes;
+      if (found->number == kAttributeName && is_bytes) content.name = file_.text(found->payload);
+      if (!is_number_or_text(found->number)) continue;
+      content.bytes += found->payload.size();
+      if (found->tag() == fixed32_tag(kReal)) content.has_real = true;
+      if (found->tag() == varint_tag(kInteger)) content.has_integer = true;
+      if (found->tag() == bytes_tag(kText)) content.has_text = true, content.text_bytes = found->payload.size();
+      if (found->number == kReals && (is_bytes || found->type == Type::Fixed32))
+        content.reals += found->payload.size() / 4;
+      if (found->tag() == bytes_tag(kTexts)) ++content.texts;
+      if (found->number == kIntegers && (is_bytes || found->type == Type::Varint))
+        for_each_number(file_, *found, depth, "a packed number", [&](std::uint64_t number) {
+          ++content.integers;
+          if (static_cast<std::int64_t>(number) > static_cast<std::int64_t>(content.largest)) content.largest = number;
+        });
+    }
+    return content;
+  }
+
+  std::int64_t attribute(Range body, int depth) {
+    const AttributeContent content = content_of(body, depth);
+    const RewritePolicy::Attribute fate = policy_.attribute(content);
+    if (fate == RewritePolicy::Attribute::Stays) return other_message(Message::Attribute, body, depth);
+    std::int64_t growth = 0;
+    Reader reader(file_, body, depth);
+    while (const std::optional<Field> found = reader.next())
+      if (is_number_or_text(found->number) || (policy_.field && !policy_.field(Message::Attribute, *found)))
+        growth += cut(found->whole);
+      else if (found->type == Type::Bytes)
+        growth += field(Message::Attribute, *found, depth);
+    return growth + add_zeros(body.end, content, fate == RewritePolicy::Attribute::KeepsLargest);
+  }
+
+  std::int64_t add_zeros(std::uint64_t offset, const AttributeContent& content, bool keeps_largest) {
+    std::string single;
+    if (content.has_real) append_varint(single, fixed32_tag(kReal)), single.append(4, '\0');
+    if (content.has_integer) append_varint_field(single, kInteger, 0);
+    if (content.has_text) append_bytes_field(single, kText, "");
+    for (std::uint64_t i = 0; i < content.texts; ++i) append_bytes_field(single, kTexts, "");
+    std::int64_t growth = insert(offset, single);
+    if (content.reals > 0) growth += add_list(offset, kReals, content.reals * 4, "");
+    std::string last;
+    if (keeps_largest && content.integers > 0) append_varint(last, content.largest);
+    if (content.integers > 0)
+      growth += add_list(offset, kIntegers, content.integers - (last.empty() ? 0 : 1), std::move(last));
+    return growth;
+  }
+
+  // A packed field of zeros, and after them `last`.
+  std::int64_t add_list(std::uint64_t offset, std::uint32_t number, std::uint64_t zeros, std::string last) {
+    NewData data{.text = {}, .generated_bytes = zeros + last.size(), .generate = [zeros, last](const Write& write) {
+                   const std::string piece(static_cast<std::size_t>(std::min(zeros, kCopiedPiece)), '\0');
+                   for (std::uint64_t left = zeros; left > 0; left -= std::min<std::uint64_t>(left, piece.size()))
+                     write(std::string_view(piece).substr(0, static_cast<std::size_t>(std::min(left, kCopiedPiece))));
+                   write(last);
+                 }};
+    append_varint(data.text, bytes_tag(number));
+    append_varint(data.text, data.generated_bytes);
+    const auto growth = static_cast<std::int64_t>(data.size());
+    edits_.push_back({.offset = offset, .removed = 0, .added = std::move(data)});
     return growth;
   }
 
@@ -106,6 +217,17 @@ class Rewrite {
     }
   }
 
+  std::int64_t renamed(Message kind, const Field& found) {
+    const std::string text = policy_.text(kind, found.number, file_.text(found.payload));
+    if (text.empty()) return 0;
+    Edit edit{.offset = found.length_at, .removed = found.payload.end - found.length_at};
+    append_varint(edit.added.text, text.size());
+    edit.added.text += text;
+    const auto growth = static_cast<std::int64_t>(edit.added.size()) - static_cast<std::int64_t>(edit.removed);
+    edits_.push_back(std::move(edit));
+    return growth;
+  }
+
   std::int64_t insert(std::uint64_t offset, std::string_view text) {
     if (text.empty()) return 0;
     edits_.push_back({.offset = offset, .removed = 0, .added = {.text = std::string(text)}});
@@ -127,15 +249,16 @@ class Rewrite {
   }
 
   std::int64_t tensor(Range body, int depth) {
-    const StoredTensor stored = read_stored_tensor(file_, body, depth);
+    StoredTensor stored = read_stored_tensor(file_, body, depth);
+    stored.holder_at = holder_.is_node ? holder_.node.node_at : holder_.is_sparse ? StoredTensor::kNowhere : body.begin;
     std::optional<NewData> data = policy_.tensor(stored);
-    if (!data && stored.is_plain) return 0;
+    if (!data && stored.is_plain && !policy_.field) return 0;
     std::int64_t growth = 0;
     Reader reader(file_, body, depth);
     while (const std::optional<Field> found = reader.next()) {
       const bool is_data = is_data_field(found->number);
       const bool is_location = found->number == kExternalData || found->number == kDataLocation;
-      if (data && (is_data || is_location))
+      if ((data && (is_data || is_location)) || (policy_.field && !policy_.field(Message::Tensor, *found)))
         growth += cut(found->whole);
       else if (found->type == Type::Bytes)
         growth += field(Message::Tensor, *found, depth);
@@ -160,12 +283,13 @@ class Rewrite {
       malformed(payload.begin, cat("packed numbers of ", width, " bytes in a field of ", payload.size(), " bytes"));
   }
 
-  bool keeps_metadata(Range entry, int depth) {
+  bool keeps_metadata(Message in, Range entry, int depth) {
+    if (!policy_.metadata) return true;
     std::string_view key;
     Reader reader(file_, entry, depth);
     while (const std::optional<Field> found = reader.next())
       if (found->number == 1 && found->type == Type::Bytes) key = file_.text(found->payload);
-    return policy_.metadata(key);
+    return policy_.metadata(in, key);
   }
 
   std::int64_t cut(Range whole) {
@@ -182,6 +306,7 @@ class Rewrite {
 
   File& file_;
   const RewritePolicy& policy_;
+  Holder holder_;
   std::string path_;  // of the graph or node that the walk is in
   std::vector<Edit> edits_;
   std::size_t last_cut_ = ~std::size_t{0};  // index of the latest edit that is a cut, if any
@@ -195,7 +320,7 @@ std::vector<Edit> plan_rewrite(std::span<const std::byte> model, const RewritePo
 }
 
 void check_unread(File& file, Message in, const Field& field, int depth) {
-  if (field.type != Type::Bytes || field_row(in, field.number).content == Content::Bytes) return;
+  if (field.type != Type::Bytes || field_row(in, field.number).content == Content::Unknown) return;
   // The planned edits are discarded. Cut data is not read.
   const RewritePolicy policy{
       .tensor = [](const StoredTensor& tensor) { return tensor.is_small() ? std::nullopt : std::optional(NewData{}); }};

@@ -33,12 +33,30 @@ struct Edit {
   NewData added = {};
 };
 
+// An AttributeProto: whose it is, and how much it holds.
+struct AttributeContent {
+  std::string_view domain, op_type;  // of the node; empty for the default of a function's attribute
+  std::uint64_t node_at = 0;         // where the node's message begins
+  std::string_view name;
+  bool has_real = false, has_integer = false, has_text = false;
+  std::uint64_t reals = 0, integers = 0, texts = 0;  // lengths of its lists
+  std::uint64_t text_bytes = 0;                      // of its text
+  std::uint64_t largest = 0;                         // integer of its list
+  std::uint64_t bytes = 0;                           // of all numbers and texts
+};
+
 struct RewritePolicy {
   // The fields in place of the data and the references to external data of a TensorProto, at any depth; empty: the
   // tensor stays as it is.
   std::function<std::optional<NewData>(const StoredTensor&)> tensor;
-  // Whether a metadata entry stays.
-  std::function<bool(std::string_view key)> metadata = [](std::string_view) { return true; };
+  // Whether a field stays, and whether a metadata entry does. Data of tensors and attributes always stay here.
+  std::function<bool(Message in, const Field&)> field = {};
+  std::function<bool(Message in, std::string_view key)> metadata = {};
+  // A new text in place of that of a Content::Text field; empty: the text stays.
+  std::function<std::string(Message in, std::uint32_t number, std::string_view text)> text = {};
+  // Whether numbers become 0 and texts empty in an attribute; lists keep their lengths.
+  enum class Attribute : std::uint8_t { Stays, Empties, KeepsLargest };
+  std::function<Attribute(const AttributeContent&)> attribute = {};
   // Serialized fields to add to the node at a path (node_path.h); none: paths are not computed.
   std::function<std::string_view(const std::string& path)> node = {};
   std::string model = {};  // … and the model

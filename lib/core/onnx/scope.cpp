@@ -43,6 +43,8 @@ std::string innermost(const std::vector<std::string>& parts) {
 
 }  // namespace
 
+bool names_scope(std::string_view key) { return key == kNameScopes || key == kNamespace; }
+
 void RecordedScope::read(File& file, Range entry, int depth) {
   std::string_view key;
   std::optional<Field> value;

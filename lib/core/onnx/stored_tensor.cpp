@@ -85,6 +85,8 @@ class TensorScan {
       if (field->number == 2) value = file_.keep(field->payload);
     }
     read_external_entry(key, value, tensor_.external, tensor_.external_problem);
+    tensor_.names_more = tensor_.names_more || (key != "location" && key != "offset" && key != "length") ||
+                         (key == "location" && value.find_first_of("/\\") != std::string_view::npos);
   }
 
   // Whether the field's wire type fits its number; as in protobuf, others are unknown fields.

@@ -36,6 +36,10 @@ struct StoredTensor {
   base::SmallVector<std::int64_t, 6> dims;
   std::uint64_t elements = 1;
   Range body;
+  // Where the message of the node begins in whose attribute it lies, or its own; kNowhere for a part of a sparse
+  // tensor.
+  static constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
+  std::uint64_t holder_at = kNowhere;
 
   std::uint32_t data_field = 0;  // the field that holds the data; 0 when the tensor holds none
   Range data;                    // from its first byte to its last
@@ -48,6 +52,7 @@ struct StoredTensor {
   bool is_external = false;
   Extent external;               // of an external tensor
   std::string external_problem;  // why `external` cannot be used; empty otherwise
+  bool names_more = false;       // than a file, an offset and a length: a folder, a checksum
 
   // Whether its value stays in a skeleton.
   bool is_small() const;

@@ -131,6 +131,7 @@ Tensor read_tensor(Loader& loader, Range body, int depth) {
     });
   Tensor tensor;
   tensor.name = loader.names.add(name_in(loader.file, kName, stored.name_at));
+  tensor.message_at = body.begin;
   tensor.type = {.element = stored.element, .shape = Shape(stored.dims.begin(), stored.dims.end())};
   if (stored.is_external) {
     tensor.extent = stored.external;

@@ -1,4 +1,4 @@
-// Skeletons, and output files that appear whole or not at all.
+// Output files that appear whole or not at all.
 #pragma once
 
 #include <cstdint>
@@ -37,10 +37,6 @@ class OutputFile {
   std::uint64_t size_ = 0;
   base::OpenFile file_;
 };
-
-// The policy of skeletons: large tensors become references to options.weights_location, or to kInModel when it is
-// empty; small external ones that `external` can read move into the skeleton. Both arguments must outlive the policy.
-RewritePolicy skeleton_policy(const SkeletonOptions& options, const ExternalData& external);
 
 // Where to find the external data of the model at `path`: in options.directory, else in its own folders.
 std::vector<std::string> data_folders(const std::string& path, const SkeletonOptions& options);

@@ -71,6 +71,8 @@ const Shape& OpContext::shape(int i) const {
 const TensorValue* OpContext::value(int i) const {
   const ValueInfo* info = info_of(state_, i);
   if (info == nullptr) return nullptr;
+  if (ValueReads* reads = state_.session.reads; reads != nullptr && !reads->folds)
+    reads->inputs.emplace(reads->node.first, reads->node.second, i);
   const TensorValue* known = info->value();
   if (known == nullptr && !info->unread.empty())
     unknown(cat("the value of input ", i, " could not be read: ", info->unread));

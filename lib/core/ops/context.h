@@ -6,6 +6,8 @@
 #include <set>
 #include <span>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "pagoda/base/boxed.h"
@@ -49,12 +51,21 @@ struct RuleStop {
   std::string message;
 };
 
+// The inputs whose elements rules read, other than to compute those of an output.
+struct ValueReads {
+  std::set<std::tuple<GraphId, std::size_t, int>> inputs;  // by graph, node and place
+  std::vector<bool> walked;                                // by graph
+  std::pair<GraphId, std::size_t> node = {};               // whose rule runs
+  bool folds = false;                                      // it computes the elements of an output
+};
+
 // State shared by all graphs of one analysis.
 class Session {
  public:
   explicit Session(const Model& of_model) : model(of_model) {}
 
   const Model& model;
+  ValueReads* reads = nullptr;  // where they are recorded, with both branches of every If; null: nowhere
   std::vector<Symbol> symbols;
   std::vector<Diagnostic> diagnostics;
   std::optional<FixedSizes> fixed;

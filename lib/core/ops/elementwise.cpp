@@ -106,7 +106,8 @@ OpCost cost_extreme(const OpContext& op) {
 
 // One pow; for a known constant exponent, x² is a product and √x a square root.
 OpCost cost_pow(const OpContext& op) {
-  if (const auto exponent = known_input(op, 1); exponent && exponent->count == 1)
+  const bool is_single = op.has_shape(1) && op.elements(1) == Dim(1);
+  if (const auto exponent = is_single ? known_input(op, 1) : std::nullopt)
     if (as_real((*exponent)[0]) == 2.0) return cost_each<1>(op);
   return cost_each<0, 1>(op);
 }

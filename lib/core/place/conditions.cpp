@@ -149,6 +149,8 @@ Answer ask_operand(const Part& part, NodeUnit::Operand operand, const NodeUnits&
       return loaded.is_output(value);
     default: {
       const TensorValue* held = loaded.is_constant(value) ? loaded.known(value) : nullptr;
+      // A skeleton leaves out only numbers for which no provider asks.
+      if (held == nullptr && part.test == PlacementTest::In && !loaded.left_out(value).empty()) return false;
       const auto texts = held == nullptr ? std::nullopt : texts_of(*held);
       return texts ? ask_elements(part, *texts) : std::nullopt;
     }

@@ -321,6 +321,7 @@ std::string LoadedGraph::key_of(ValueId value) const {
   constexpr ElementType kTypes[] = {ElementType::Float32, ElementType::Float16, ElementType::Float64,
                                     ElementType::Int32, ElementType::Int64};
   const TensorValue* held = known(value);
+  if (std::string place = left_out(value); !place.empty()) return place;
   if (value == kAbsent || !is_constant(value) || held == nullptr || held->size() > kShared ||
       std::ranges::find(kTypes, type(value).element) == std::end(kTypes))
     return std::to_string(value);

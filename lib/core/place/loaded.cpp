@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::inline core {
@@ -86,7 +87,7 @@ LoadedGraph::LoadedGraph(const Model& model, const Analysis& analysis)
     for (const ValueId output : node.outputs) {
       if (output == kAbsent) continue;
       constant_[at(output)] = true;
-      if (tensor != nullptr && tensor->value) constants_.emplace(output, &*tensor->value);
+      if (tensor != nullptr) constants_.emplace(output, tensor);
     }
   }
 }
@@ -150,7 +151,21 @@ const TensorValue* LoadedGraph::known(ValueId value) const {
   const auto& held = stored < 0 ? analysis_.values[at(value)] : graph_.initializers[at(stored)].value;
   if (held) return &*held;
   const auto written = constants_.find(value);
-  return written == constants_.end() ? nullptr : written->second;
+  return written == constants_.end() || !written->second->value ? nullptr : &*written->second->value;
+}
+
+std::string LoadedGraph::left_out(ValueId value) const {
+  constexpr std::int64_t kShared = 8;  // a skeleton compares no larger ones
+  if (value == kAbsent || is_made(value) || !is_constant(value)) return "";
+  const std::int32_t stored = graph_.value(value).initializer;
+  const auto written = constants_.find(value);
+  const Tensor* tensor = stored >= 0                   ? &graph_.initializers[at(stored)]
+                         : written == constants_.end() ? nullptr
+                                                       : written->second;
+  if (tensor == nullptr || tensor->value || !tensor->extent.location.empty() || tensor->extent.offset == 0 ||
+      !tensor->type.shape || element_count(*tensor->type.shape).value64().value_or(kShared + 1) > kShared)
+    return "";
+  return cat("@", to_string(tensor->type), ":", tensor->extent.offset);
 }
 
 void LoadedGraph::link(std::int32_t id) {

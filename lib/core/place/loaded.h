@@ -99,6 +99,8 @@ class LoadedGraph {
   // Whether the runtime knows each size as a number: not behind sizes that are computed when the model runs.
   bool is_fixed(ValueId value) const;
   const TensorValue* known(ValueId value) const;
+  // Where a skeleton says that the data of a small stored tensor were, equal ones at one place; empty for any other.
+  std::string left_out(ValueId value) const;
   std::int32_t writer(ValueId value) const { return value == kAbsent ? -1 : writer_[at(value)]; }
   // Nodes that read the value or whose bodies do, in order.
   const std::vector<std::int32_t>& readers(ValueId value) const { return readers_[at(value)]; }
@@ -166,10 +168,10 @@ class LoadedGraph {
   Release release_;
   std::vector<LoadedNode> nodes_;
   std::vector<bool> constant_, output_;
-  std::vector<bool> vague_;                                    // some size is not known to the runtime's inference
-  std::vector<ValueId> originals_;                             // of values that the runtime made
-  std::unordered_map<ValueId, TensorType> retyped_;            // these, and stored tensors that it transposed
-  std::unordered_map<ValueId, const TensorValue*> constants_;  // of Constant nodes
+  std::vector<bool> vague_;                               // some size is not known to the runtime's inference
+  std::vector<ValueId> originals_;                        // of values that the runtime made
+  std::unordered_map<ValueId, TensorType> retyped_;       // these, and stored tensors that it transposed
+  std::unordered_map<ValueId, const Tensor*> constants_;  // of Constant nodes
   std::vector<std::int32_t> writer_;
   std::vector<std::vector<std::int32_t>> readers_;  // sorted
   mutable std::vector<std::int32_t> order_;         // empty: not known since the last change

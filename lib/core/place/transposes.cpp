@@ -709,6 +709,7 @@ class LoadedGraph::Transposer {
       return value != nullptr && std::ranges::all_of(*value, [](const Scalar& each) { return integer_of(each) == 0; });
     };
     if (a == kAbsent || b == kAbsent) return is_zero(a == kAbsent ? y : x);
+    if (const std::string place = graph_.left_out(a); !place.empty()) return place == graph_.left_out(b);
     return x != nullptr && y != nullptr && graph_.is_constant(a) && graph_.is_constant(b) && *x == *y;
   }
 

@@ -81,7 +81,6 @@ std::int32_t NodeUnits::needless_activation(std::int32_t id) const {
   if (!quantises(reader)) return next;
   const auto scale = number_of(loaded_, input_of(reader, 1));
   const auto zero = input_of(reader, 2) == kAbsent ? std::optional<double>(0) : number_of(loaded_, input_of(reader, 2));
-  if (!scale || !zero) return next;
   const ElementType type = loaded_.type(reader.outputs.front()).element;
   const bool is_signed = type == ElementType::Int8 || type == ElementType::Int16 || type == ElementType::Int4;
   const double count = std::exp2(bits(type)), least = is_signed ? -count / 2 : 0;
@@ -90,6 +89,9 @@ std::int32_t NodeUnits::needless_activation(std::int32_t id) const {
     from = number_of(loaded_, input_of(activation, 1)).value_or(-to);
     to = number_of(loaded_, input_of(activation, 2)).value_or(to);
   }
+  // A skeleton keeps a zero point at the end of the range.
+  const bool is_inside = zero ? *zero > least : !loaded_.left_out(input_of(reader, 2)).empty();
+  if (!scale || !zero) return is_inside && from >= 0 ? -1 : next;
   return *scale * (least - *zero) < from || *scale * (least + count - 1 - *zero) > to ? -1 : next;
 }
 
@@ -100,6 +102,8 @@ bool NodeUnits::has_same_scale(const LoadedNode& a, const LoadedNode& b) const {
     if (x == y) continue;
     const auto first = x == kAbsent ? 0 : number_of(loaded_, x), second = y == kAbsent ? 0 : number_of(loaded_, y);
     if (first && second && *first != *second) return false;
+    const std::string left = loaded_.left_out(x), right = loaded_.left_out(y);
+    if ((!left.empty() || !right.empty()) && left != right) return false;
     if ((x != kAbsent && !loaded_.is_constant(x)) || (y != kAbsent && !loaded_.is_constant(y))) return false;
   }
   return true;

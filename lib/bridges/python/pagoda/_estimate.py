@@ -366,7 +366,7 @@ def compare(before: Any, after: Any, **request: Any) -> Comparison:
 
 
 def skeleton(model: str | os.PathLike[str] | bytes) -> bytes:
-    """The model without its weights, a few kilobytes that every part of Pagoda reads like the whole."""
+    """The model without its parameters, a few kilobytes that every part of Pagoda reads like the whole."""
     if isinstance(model, (str, os.PathLike)):
         with open(model, "rb") as file:
             model = file.read()

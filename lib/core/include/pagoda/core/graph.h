@@ -52,6 +52,7 @@ struct Tensor {
   Extent extent;
   base::Boxed<TensorValue> value;
   Name unread;  // why a small value could not be read (missing external file); empty otherwise
+  std::uint64_t message_at = 0;  // where its message begins in the file
 };
 
 using AttributeValue =
@@ -76,6 +77,7 @@ struct Node {
   ValueIds inputs;  // kAbsent for an omitted optional input
   ValueIds outputs;
   std::vector<Attribute> attributes;
+  std::uint64_t message_at = 0;  // where its message begins in the file
 
   // The input or output at index i; kAbsent beyond the list.
   ValueId input(std::size_t i) const { return i < inputs.size() ? inputs[i] : kAbsent; }

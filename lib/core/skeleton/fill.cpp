@@ -1,6 +1,6 @@
 // Fills a skeleton with random weights: determines the use of each weight, then streams skeleton and numbers into a
 // file.
-#include "onnx/fill.h"
+#include "skeleton/fill.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +15,7 @@
 #include "onnx/stored_tensor.h"
 #include "onnx/write.h"
 #include "pagoda/base/cat.h"
+#include "skeleton/strip.h"
 
 namespace pagoda::inline core {
 namespace wire {
@@ -219,10 +220,10 @@ void require_space(const std::string& path, std::uint64_t bytes) {
 void write_filled(const std::string& model_path, const std::string& output_path, std::uint64_t seed,
                   const SkeletonOptions& options) {
   const MappedFile file(model_path);
-  (void)load_model(model_path);
+  const Model model = load_model(model_path);
   const wire::ExternalData external(wire::data_folders(model_path, options));
   const std::string skeleton = wire::about(model_path, wire::as_text(file.bytes()), [&] {
-    return wire::rewrite(file.bytes(), wire::skeleton_policy(options, external));
+    return wire::rewrite(file.bytes(), wire::Stripper(model, file.bytes(), options, external).policy());
   });
   const auto uses =
       wire::weight_uses(parse_model(std::as_bytes(std::span(skeleton.data(), skeleton.size())), model_path));

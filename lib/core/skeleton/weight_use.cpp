@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "graph/index.h"
-#include "onnx/fill.h"
+#include "skeleton/fill.h"
 #include "ops/op_rule.h"
 
 namespace pagoda::inline core::wire {
