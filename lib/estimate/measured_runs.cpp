@@ -96,9 +96,12 @@ std::string add_run(const Measured& measured, const MeasuredRun& run, const Bind
 
 const char* said_of(MeasuredBasis basis) {
   switch (basis) {
-    case MeasuredBasis::Run: return "the run took";
-    case MeasuredBasis::Busy: return "its kernels ran for";
-    case MeasuredBasis::Kernels: return "its kernels add up to";
+    case MeasuredBasis::Run:
+      return "the run took";
+    case MeasuredBasis::Busy:
+      return "its kernels ran for";
+    case MeasuredBasis::Kernels:
+      return "its kernels add up to";
   }
   return "";
 }
@@ -187,9 +190,15 @@ std::vector<MeasuredRun> whole_runs(const Measured& measured) {
   MeasuredRun run;
   run.config = measured.env;
   switch (basis_of(measured)) {
-    case MeasuredBasis::Run: run.seconds = measured.seconds; break;
-    case MeasuredBasis::Busy: run.seconds = measured.busy_seconds; break;
-    case MeasuredBasis::Kernels: run.seconds = measured.kernel_seconds(); break;
+    case MeasuredBasis::Run:
+      run.seconds = measured.seconds;
+      break;
+    case MeasuredBasis::Busy:
+      run.seconds = measured.busy_seconds;
+      break;
+    case MeasuredBasis::Kernels:
+      run.seconds = measured.kernel_seconds();
+      break;
   }
   return run.seconds ? std::vector{run} : std::vector<MeasuredRun>();
 }
@@ -255,8 +264,9 @@ std::string add_measured(const Measured& measured, EstimateDocument& estimate) {
   std::string problem = "it holds no time of a whole run";
   const auto unknown = std::ranges::count_if(measured.kernels, [](const auto& kernel) { return !kernel.seconds; });
   if (unknown > 0)
-    problem += cat(", and ", unknown, " of its ", base::counted(static_cast<std::int64_t>(measured.kernels.size()), "kernel"),
-                   unknown == 1 ? " has" : " have", " no time that can be");
+    problem +=
+        cat(", and ", unknown, " of its ", base::counted(static_cast<std::int64_t>(measured.kernels.size()), "kernel"),
+            unknown == 1 ? " has" : " have", " no time that can be");
   bool is_found = false;
   for (const MeasuredRun& run : whole_runs(measured)) {
     if (!run.seconds || *run.seconds <= 0) continue;
@@ -279,8 +289,9 @@ std::string add_measured(const Measured& measured, EstimateDocument& estimate) {
     text = cat("`measured`: it ran on ", ran_on->id, ", and the bound is of ", estimate.roofline->device);
   else if (is_impossible(estimate))
     text = cat(
-        "`measured`: ", said_of(estimate.measured->basis), " ", base::si_seconds(estimate.measured->seconds), ", and whatever an engine fuses, ",
-        estimate.roofline->device, " needs ", base::si_seconds(estimate.roofline->totals.floor_seconds),
+        "`measured`: ", said_of(estimate.measured->basis), " ", base::si_seconds(estimate.measured->seconds),
+        ", and whatever an engine fuses, ", estimate.roofline->device, " needs ",
+        base::si_seconds(estimate.roofline->totals.floor_seconds),
         " for this work: it is of another model, size or device, or of narrower arithmetic; give `precision` for that");
   if (slower == 0) return text;
   return cat(text, text.empty() ? "" : "; ",

@@ -1,6 +1,7 @@
 // Tables with one row per dispatch, or per dispatch and counter: AMD's rocprof (results.csv), rocprofv2 and rocprofv3
-// (kernel_trace.csv, counter_collection.csv), rocprof-compute (pmc_perf.csv, one column per counter), and Nsight Systems
-// (nsys stats --report cuda_gpu_trace or cuda_kern_exec_trace). Also their sums: one row per kernel, with its launches.
+// (kernel_trace.csv, counter_collection.csv), rocprof-compute (pmc_perf.csv, one column per counter), and Nsight
+// Systems (nsys stats --report cuda_gpu_trace or cuda_kern_exec_trace). Also their sums: one row per kernel, with its
+// launches.
 //
 // Columns and counters are as documented in: ROCProfiler "rocprof" and "rocprofv2"; ROCprofiler-SDK "Using rocprofv3",
 // output file fields; "MI300 and MI200 series performance counters and metrics"; Nsight Systems "Post-Collection
@@ -123,15 +124,16 @@ documents::Measured measured_of_sums(CsvTable& table, const Sums& columns, std::
     kernel.launches = launches / runs;
     const double seconds = table.number(columns.seconds) * columns.scale;
     if (seconds > 0)
-      kernel.seconds = (columns.is_average ? seconds * static_cast<double>(launches) : seconds) / static_cast<double>(runs);
+      kernel.seconds =
+          (columns.is_average ? seconds * static_cast<double>(launches) : seconds) / static_cast<double>(runs);
   }
   if (measured.kernels.empty()) base::fail(subject, "holds no kernel below its header");
   measured.notes.emplace_back("the table holds a sum for each kernel: its times are means, and overlap is not known");
   if (!options.runs)
-    measured.notes.push_back(cat("the file does not say how many runs of the model it holds; it is taken as one",
-                                 common > 1 ? cat(": all kernels have a multiple of ", common,
-                                                  " launches, so give --runs N if it is more")
-                                            : ""));
+    measured.notes.push_back(
+        cat("the file does not say how many runs of the model it holds; it is taken as one",
+            common > 1 ? cat(": all kernels have a multiple of ", common, " launches, so give --runs N if it is more")
+                       : ""));
   return measured;
 }
 
@@ -147,13 +149,17 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
       },
       "has no column Kernel_Name (rocprofv2, rocprofv3), KernelName (rocprof) or TotalDurationNs (their statistics)");
   if (const auto total = table.find({"TotalDurationNs"})) {
-    documents::Measured measured = measured_of_sums(
-        table,
-        {.name = table.find({"Name", "KERNEL_NAME"}), .count = table.find({"Calls"}), .seconds = total, .scale = kNanosecond},
-        subject, options);
+    documents::Measured measured = measured_of_sums(table,
+                                                    {.name = table.find({"Name", "KERNEL_NAME"}),
+                                                     .count = table.find({"Calls"}),
+                                                     .seconds = total,
+                                                     .scale = kNanosecond},
+                                                    subject, options);
     measured.source = "rocprof";
     add_missing_of_launches(measured);
-    add_missing(measured, {{"flops", "statistics hold none"}, {"bytes", "statistics hold none"}, {"device", "the table names none"}});
+    add_missing(
+        measured,
+        {{"flops", "statistics hold none"}, {"bytes", "statistics hold none"}, {"device", "the table names none"}});
     return measured;
   }
   const auto name = table.find({"Kernel_Name", "KernelName"}), begin = table.find({"Start_Timestamp", "BeginNs"}),
@@ -263,7 +269,8 @@ bool is_of(const NsysReport& report, const CsvTable::Row& row) {
 
 // The rows of several reports in one file follow each other, each below a line of nsys.
 bool is_next_report(const CsvTable::Row& row) {
-  return row.front().starts_with("Processing [") || row.front().starts_with("SKIPPED:") || row.front().starts_with("** ");
+  return row.front().starts_with("Processing [") || row.front().starts_with("SKIPPED:") ||
+         row.front().starts_with("** ");
 }
 
 }  // namespace
@@ -278,12 +285,14 @@ documents::Measured import_nsys(std::string_view text, std::string_view subject,
         if (found != std::end(kNsysReports)) report = found;
         return report != nullptr;
       },
-      "has no columns Name, CorrId and \"Duration (ns)\": it is another report of nsys, or its times have no unit; export "
+      "has no columns Name, CorrId and \"Duration (ns)\": it is another report of nsys, or its times have no unit; "
+      "export "
       "with nsys stats --report cuda_gpu_trace --format csv");
   const auto name = table.find({report->name}), device = table.find({"Device", "DevId"}), stream = table.find({"Strm"}),
-             context = table.find({"Ctx", "PID"}), grid = table.find({report->grid}), block = table.find({report->block}),
-             count = table.find({report->count});
-  const TimeColumn start = time_column(table.names, report->start), duration = time_column(table.names, report->duration);
+             context = table.find({"Ctx", "PID"}), grid = table.find({report->grid}),
+             block = table.find({report->block}), count = table.find({report->count});
+  const TimeColumn start = time_column(table.names, report->start),
+                   duration = time_column(table.names, report->duration);
   documents::Measured measured;
   if (count) {
     measured = measured_of_sums(table, {name, count, duration.column, grid, block, duration.scale, report->is_average},
@@ -310,15 +319,16 @@ documents::Measured import_nsys(std::string_view text, std::string_view subject,
         dispatch.kernel.provider = "stream " + table.cell(stream);
         dispatch.stream = cat(dispatch.agent, "\n", table.cell(context), "\n", table.cell(stream));
       }
-      dispatch.kernel.detail = cat("grid ", size_of(grid, "GrdX", "GrdY", "GrdZ"), ", block ",
-                                   size_of(block, "BlkX", "BlkY", "BlkZ"));
+      dispatch.kernel.detail =
+          cat("grid ", size_of(grid, "GrdX", "GrdY", "GrdZ"), ", block ", size_of(block, "BlkX", "BlkY", "BlkZ"));
       if (!table.cell(duration.column).empty()) dispatch.seconds = table.number(duration.column) * duration.scale;
       if (start.column) dispatch.start = table.number(start.column) * start.scale;
     }
     measured = measured_of(std::move(dispatches), "dispatch", subject, options,
                            [](const Launch& dispatch) { return LaunchSample{dispatch.seconds}; });
-    if (copies > 0) measured.notes.push_back(cat(base::counted(copies, "copy or fill is", "copies and fills are"),
-                                                 copies > 1 ? " not kernels and are left out" : " no kernel and is left out"));
+    if (copies > 0)
+      measured.notes.push_back(cat(base::counted(copies, "copy or fill is", "copies and fills are"),
+                                   copies > 1 ? " not kernels and are left out" : " no kernel and is left out"));
   }
   measured.source = "nsys";
   measured.tool = "Nsight Systems";

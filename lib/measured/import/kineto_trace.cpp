@@ -2,8 +2,8 @@
 // to the call that launched it, and so to the operator and the record_function ranges around that call. Otherwise, a
 // row is a CPU operator that no other operator called, including the time of inner ones. Times are in microseconds.
 //
-// "ProfilerStep#n" ranges, which profiler.step() writes, delimit runs, else a range of the user that repeats; the k-th execution of a name in the same ranges
-// of each run is one row.
+// "ProfilerStep#n" ranges, which profiler.step() writes, delimit runs, else a range of the user that repeats; the k-th
+// execution of a name in the same ranges of each run is one row.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -53,8 +53,8 @@ struct Trace {
   std::vector<std::string> texts;
   std::unordered_map<std::string, std::uint32_t> index;
   std::vector<Event> host, kernels, steps;
-  std::vector<Event> ranges;            // of the user, outside all others; set by walk()
-  std::optional<double> longest;        // microseconds that the profiler ran; empty: not known
+  std::vector<Event> ranges;      // of the user, outside all others; set by walk()
+  std::optional<double> longest;  // microseconds that the profiler ran; empty: not known
   std::size_t without_time = 0;
   ImpossibleTimes impossible = {};
 
@@ -128,8 +128,8 @@ TraceEvents::SetDuration add_event(const JsonField& json, Trace& trace) {
     if (*kind == Kind::Kernel && arguments->find("stream"))
       event.lane = trace.intern("stream " + event_text(*arguments, "stream"));
     if (*kind == Kind::Kernel)
-      event.device = trace.intern(event_text(arguments->has("device") ? *arguments : json,
-                                             arguments->has("device") ? "device" : "pid"));
+      event.device = trace.intern(
+          event_text(arguments->has("device") ? *arguments : json, arguments->has("device") ? "device" : "pid"));
   }
   const bool is_step = label.starts_with(kStep);  // an operator before PyTorch 1.12
   std::vector<Event>& events = is_step ? trace.steps : *kind == Kind::Kernel ? trace.kernels : trace.host;
@@ -141,15 +141,16 @@ TraceEvents::SetDuration add_event(const JsonField& json, Trace& trace) {
 void check_events(Trace& trace, std::vector<std::string>& notes) {
   for (std::vector<Event>* events : {&trace.host, &trace.steps})
     trace.without_time += std::erase_if(*events, [](const Event& each) { return each.duration.value_or(-1) < 0; });
-  // A call that waits for the device ends after its kernels, and so bounds their times.
-  double first = std::numeric_limits<double>::infinity(), last = -first;
+  // Kernels end before the call that waits for the device at the end of the trace.
+  double first = std::numeric_limits<double>::infinity(), last = -first, call = -first;
   bool has_waited = false;
   for (const Event& event : trace.host) {
     first = std::min(first, event.start), last = std::max(last, event.end());
-    has_waited = has_waited || (event.kind == Kind::Launch &&
-                                trace.texts[event.name].find("DeviceSynchronize") != std::string::npos);
+    if (event.kind != Kind::Launch || event.start < call) continue;
+    call = event.start;
+    has_waited = trace.texts[event.name].find("DeviceSynchronize") != std::string::npos;
   }
-  if (!trace.longest && has_waited && last > first) trace.longest = last - first;
+  if (!trace.longest && has_waited) trace.longest = last - first;
   TimelineRules rules{.longest = trace.longest ? std::optional(*trace.longest * kMicrosecond) : std::nullopt};
   const auto check = [&](std::vector<Event>& events, bool are_alone) {
     const bool is_whole = std::ranges::all_of(events, [](const Event& event) {
@@ -163,11 +164,10 @@ void check_events(Trace& trace, std::vector<std::string>& notes) {
     for (Event& event : events) {
       if (event.kind != Kind::Op && event.kind != Kind::Kernel) continue;
       checked.push_back(&event);
-      stretches.push_back({event.start * kMicrosecond,
-                           event.duration ? std::optional(*event.duration * kMicrosecond) : std::nullopt,
-                           lanes.try_emplace({event.device, event.lane}, static_cast<std::uint32_t>(lanes.size()))
-                               .first->second,
-                           are_alone});
+      stretches.push_back(
+          {event.start * kMicrosecond, event.duration ? std::optional(*event.duration * kMicrosecond) : std::nullopt,
+           lanes.try_emplace({event.device, event.lane}, static_cast<std::uint32_t>(lanes.size())).first->second,
+           are_alone});
     }
     const std::size_t dependent = check_times(
         stretches, rules, [&](std::size_t i) { return std::string_view(trace.texts[checked[i]->name]); },
@@ -312,7 +312,8 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
   check_events(trace, measured.notes);
   std::ranges::sort(trace.steps, {}, &Event::start);
   const std::vector<Pick> picks = picks_of(trace, measured);
-  trace.impossible.note("launch", "launches", measured.notes);
+  const bool is_of_host = trace.kernels.empty();
+  trace.impossible.note(is_of_host ? "call" : "launch", is_of_host ? "calls" : "launches", measured.notes);
   if (picks.empty())
     base::fail(subject, "holds no operator and no kernel with a time; profile with activities CPU or CUDA");
 
@@ -350,14 +351,15 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
     kernel.op_type = trace.texts[context.op];
     kernel.nvtx = trace.texts[context.path];
     if (event.kind == Kind::Kernel)
-      kernel.provider = cat(devices.size() > 1 ? cat("device ", trace.texts[event.device], ", ") : "",
-                            trace.texts[event.lane]);
+      kernel.provider =
+          cat(devices.size() > 1 ? cat("device ", trace.texts[event.device], ", ") : "", trace.texts[event.lane]);
     kernel.detail = trace.texts[event.detail];
     const auto run = static_cast<std::size_t>(at);
     const std::size_t occurrence = occurrences[{run, event.device, event.name, context.op, context.path}]++;
     LaunchSample sample{event.duration ? std::optional(*event.duration * kMicrosecond) : std::nullopt};
     sample.start = event.start * kMicrosecond;
-    rows.add(cat(event.device, " ", event.name, " ", context.op, " ", context.path, " ", occurrence), kernel, run, sample);
+    rows.add(cat(event.device, " ", event.name, " ", context.op, " ", context.path, " ", occurrence), kernel, run,
+             sample);
   }
   std::move(rows).finish(measured);
   note_devices(devices.size(), measured.notes);

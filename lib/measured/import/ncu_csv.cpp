@@ -198,7 +198,8 @@ documents::Measured import_ncu(std::string_view text, std::string_view subject, 
   name_missing(measured);
   if (measured.device.empty()) add_missing(measured, {{"device", "no device__attribute_display_name in the file"}});
   for (const std::string& metric : table.unread())
-    measured.notes.push_back(metric + " has no number for some kernels (n/a, negative, or no time); it is unknown there");
+    measured.notes.push_back(metric +
+                             " has no number for some kernels (n/a, negative, or no time); it is unknown there");
   for (const std::string& metric : table.without_unit())
     measured.notes.push_back(cat(metric, " has no unit in the file; it is read in Nsight Compute's base unit, ",
                                  *base_scale(metric) == 1 ? "bytes" : "nanoseconds"));

@@ -149,10 +149,11 @@ std::vector<bool> impossible_nodes(const Profile& profile, std::vector<std::stri
     longest = std::max(longest.value_or(0), static_cast<double>(run.duration) * kMicrosecond);
   const auto name = [&](std::size_t i) { return std::string_view(profile.kernels[profile.nodes[i].kernel].name); };
   for (const NodeEvent& node : profile.nodes)
-    stretches.push_back({static_cast<double>(node.start) * kMicrosecond,
-                         node.duration < 0 ? std::nullopt : std::optional(static_cast<double>(node.duration) * kMicrosecond),
-                         lanes.try_emplace(node.thread, static_cast<std::uint32_t>(lanes.size())).first->second,
-                         !is_control_flow(profile.kernels[node.kernel].op_type)});
+    stretches.push_back(
+        {static_cast<double>(node.start) * kMicrosecond,
+         node.duration < 0 ? std::nullopt : std::optional(static_cast<double>(node.duration) * kMicrosecond),
+         lanes.try_emplace(node.thread, static_cast<std::uint32_t>(lanes.size())).first->second,
+         !is_control_flow(profile.kernels[node.kernel].op_type)});
   ImpossibleTimes found;
   check_times(stretches, {.resolution = kMicrosecond, .longest = longest}, name, found);
   found.note("execution of a node", "executions of nodes", notes);

@@ -48,8 +48,9 @@ RunLength repeated_length(std::size_t launches, std::string_view noun,
     return {length, cat("the same ", length, " launches follow each other in the same order ", runs,
                         " times: taken as ", runs, " runs; give --runs 1 if they are one run")};
   if (launches > 1 && runs == launches)
-    return {launches, cat("the file holds ", launches, " ", noun, "es of one kernel and does not say whether they are one run or ",
-                          launches, "; taken as one: give --runs N for another number")};
+    return {launches, cat("the file holds ", launches, " ", noun,
+                          "es of one kernel and does not say whether they are one run or ", launches,
+                          "; taken as one: give --runs N for another number")};
   return {launches, "the file does not say how many runs of the model it holds; it is taken as one"};
 }
 
@@ -66,9 +67,9 @@ void check_launches(std::vector<Launch>& launches, std::string_view noun, std::v
     stamped.push_back(i);
   }
   ImpossibleTimes found;
-  const std::size_t dependent =
-      check_times(stretches, {.are_kernels = true},
-                  [&](std::size_t i) { return std::string_view(launches[stamped[i]].kernel.name); }, found);
+  const std::size_t dependent = check_times(
+      stretches, {.are_kernels = true},
+      [&](std::size_t i) { return std::string_view(launches[stamped[i]].kernel.name); }, found);
   for (std::size_t i = 0; i < stretches.size(); ++i) {
     launches[stamped[i]].start = stretches[i].start;
     launches[stamped[i]].seconds = stretches[i].seconds;
@@ -80,15 +81,17 @@ void check_launches(std::vector<Launch>& launches, std::string_view noun, std::v
 
 void note_devices(std::size_t devices, std::vector<std::string>& notes) {
   if (devices > 1)
-    notes.push_back(cat("the kernels ran on ", devices, " devices, which work at the same time: their sum is no latency"));
+    notes.push_back(
+        cat("the kernels ran on ", devices, " devices, which work at the same time: their sum is no latency"));
 }
 
 void note_times(const ImpossibleTimes& found, std::size_t dependent, std::string_view noun,
                 std::vector<std::string>& notes) {
   found.note(std::string(noun), cat(noun, "es"), notes);
   if (dependent > 0)
-    notes.push_back(cat(base::counted(static_cast<std::int64_t>(dependent), cat(noun, " starts"), cat(noun, "es start")),
-                        " before the one ahead in the stream ends, as dependent launches do; the overlap counts once"));
+    notes.push_back(
+        cat(base::counted(static_cast<std::int64_t>(dependent), cat(noun, " starts"), cat(noun, "es start")),
+            " before the one ahead in the stream ends, as dependent launches do; the overlap counts once"));
 }
 
 void set_runs(std::size_t runs, const std::optional<std::int64_t>& warmup, documents::Measured& measured) {
@@ -113,9 +116,8 @@ RunLength launches_per_run(std::size_t launches, const ImportOptions& options, s
   const std::size_t per_run = launches / runs;
   for (std::size_t i = per_run; i < launches; ++i)
     if (const auto now = launch(i), before = launch(i % per_run); now.name != before.name || now.nvtx != before.nvtx)
-      base::fail(subject,
-                 cat(noun, " ", i % per_run + 1, " of run ", i / per_run + 1, " is \"", now.name, "\", of run 1 \"",
-                     before.name, "\"; the runs differ, so give another number of runs"));
+      base::fail(subject, cat(noun, " ", i % per_run + 1, " of run ", i / per_run + 1, " is \"", now.name,
+                              "\", of run 1 \"", before.name, "\"; the runs differ, so give another number of runs"));
   return {per_run};
 }
 
@@ -151,7 +153,8 @@ documents::Measured measured_of(std::vector<Launch> launches, std::string_view n
     LaunchSample numbers = sample(launch);
     numbers.start = launch.start;
     const documents::MeasuredKernel& kernel = launch.kernel;
-    rows.add(cat(launch.agent, "\n", kernel.nvtx, "\n", kernel.name, "\n", kernel.detail), kernel, i / per_run, numbers);
+    rows.add(cat(launch.agent, "\n", kernel.nvtx, "\n", kernel.name, "\n", kernel.detail), kernel, i / per_run,
+             numbers);
   }
   std::move(rows).finish(measured);
   note_devices(agents.size(), measured.notes);
@@ -229,8 +232,8 @@ void KernelRows::set_busy_seconds(documents::Measured& measured) const {
   measured.busy_seconds = base::summarize(busy).median;
   const auto runs = static_cast<double>(busy.size());
   if (all > kNotable * covered)
-    measured.notes.push_back(cat("kernels overlap: those of a run add up to ", base::si_seconds(all / runs),
-                                 ", in ", base::si_seconds(covered / runs), " in which at least one runs"));
+    measured.notes.push_back(cat("kernels overlap: those of a run add up to ", base::si_seconds(all / runs), ", in ",
+                                 base::si_seconds(covered / runs), " in which at least one runs"));
 }
 
 }  // namespace pagoda::measured::import

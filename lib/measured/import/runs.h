@@ -64,8 +64,9 @@ struct Launch {
   std::optional<double> start = std::nullopt, seconds = std::nullopt;
   std::map<std::string, double> counters = {};  // by the table's names
 };
-// Reads a table as runs of a model, which launches_per_run() finds. Launches with equal names, ranges and details are one
-// kernel. Times that cannot be are unknown. Throws Error if there is no launch or the runs differ; `noun` is as above.
+// Reads a table as runs of a model, which launches_per_run() finds. Launches with equal names, ranges and details are
+// one kernel. Times that cannot be are unknown. Throws Error if there is no launch or the runs differ; `noun` is as
+// above.
 documents::Measured measured_of(std::vector<Launch> launches, std::string_view noun, std::string_view subject,
                                 const ImportOptions& options, const std::function<LaunchSample(const Launch&)>& sample);
 

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "pagoda/base/cat.h"
+#include "pagoda/base/statistics.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::measured::import {
@@ -25,18 +26,19 @@ constexpr std::array<std::string_view, 4> kCauses = {  // by Fault
 double step_of(double stamp) { return 4 * std::numeric_limits<double>::epsilon() * std::abs(stamp); }
 
 // The longest time that the trace allows. Where it does not say how long it lasted: an hour; or, since a trace may end
-// with its one long launch, 100 times the time between the first and the last start of at least four.
+// with its one long launch, 100 times the time between the first and the last start of at least four and their median.
 double longest_of(const std::vector<Stretch>& stretches, const TimelineRules& rules) {
   constexpr double kHour = 3600, kFar = 100;
   if (rules.longest) return *rules.longest;
   double first = std::numeric_limits<double>::infinity(), last = -first;
-  std::size_t count = 0;
+  std::vector<double> seconds;
   for (const Stretch& each : stretches) {
-    if (each.start == 0) continue;
+    if (each.start == 0 || !each.seconds) continue;
     first = std::min(first, each.start), last = std::max(last, each.start);
-    ++count;
+    seconds.push_back(*each.seconds);
   }
-  return count >= 4 && last > first ? std::min(kHour, kFar * (last - first)) : kHour;
+  if (seconds.size() < 4) return kHour;
+  return std::min(kHour, kFar * std::max(last - first, base::summarize(seconds).median));
 }
 
 }  // namespace
@@ -90,8 +92,7 @@ std::size_t check_times(std::vector<Stretch>& stretches, const TimelineRules& ru
       const Stretch& before = stretches[ahead.back()];
       const double over = before.start + *before.seconds, overlap = over - now.start;
       if (overlap <= rules.resolution + step_of(now.start)) break;
-      const bool is_dependent = rules.are_kernels && over < end &&
-                                overlap <= std::max(kDependent, *before.seconds / 2);
+      const bool is_dependent = rules.are_kernels && over < end && overlap <= std::max(kDependent, *before.seconds / 2);
       if (is_dependent) {
         now.start = over;
         now.seconds = end - over;
@@ -104,8 +105,7 @@ std::size_t check_times(std::vector<Stretch>& stretches, const TimelineRules& ru
     ahead.push_back(i);
   }
   for (std::size_t i = 0; i < stretches.size(); ++i)
-    if (const Stretch& each = stretches[i];
-        each.seconds.value_or(0) > longest + rules.resolution + step_of(each.start))
+    if (const Stretch& each = stretches[i]; each.seconds.value_or(0) > longest + rules.resolution + step_of(each.start))
       clear(i, Fault::TooLong);
   return dependent;
 }

@@ -46,8 +46,8 @@ struct TimelineRules {
   bool are_kernels = false;
 };
 
-// Clears the seconds that cannot be and adds them to `found`. Where a dependent launch overlaps the one ahead of it, the
-// overlap counts once: its stretch then starts when the other ends. Returns how many do.
+// Clears the seconds that cannot be and adds them to `found`. Where a dependent launch overlaps the one ahead of it,
+// the overlap counts once: its stretch then starts when the other ends. Returns how many do.
 std::size_t check_times(std::vector<Stretch>& stretches, const TimelineRules& rules,
                         const std::function<std::string_view(std::size_t)>& name, ImpossibleTimes& found);
 

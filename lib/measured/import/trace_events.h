@@ -1,5 +1,5 @@
-// Events of Chrome's trace format, as engines write them and as viewers save them again: numbers as texts, and a pair of
-// events ("B", "E") for one ("X").
+// Events of Chrome's trace format, as engines write them and as viewers save them again: numbers as texts, and a pair
+// of events ("B", "E") for one ("X").
 #pragma once
 
 #include <cstddef>

@@ -402,8 +402,12 @@ void say_bounds(Verdict& verdict, const Bounds& bounds) {
 
 void say_measured(Verdict& verdict, const Measurement& run) {
   switch (run.basis) {
-    case documents::MeasuredBasis::Run: verdict.time = cat(base::si_seconds(run.seconds), " measured"); break;
-    case documents::MeasuredBasis::Busy: verdict.time = cat("kernels ran for ", base::si_seconds(run.seconds)); break;
+    case documents::MeasuredBasis::Run:
+      verdict.time = cat(base::si_seconds(run.seconds), " measured");
+      break;
+    case documents::MeasuredBasis::Busy:
+      verdict.time = cat("kernels ran for ", base::si_seconds(run.seconds));
+      break;
     case documents::MeasuredBasis::Kernels:
       verdict.time = cat("kernels add up to ", base::si_seconds(run.seconds));
       break;
@@ -550,10 +554,9 @@ std::optional<Verdict> verdict_of(const EstimateDocument& estimate) {
     if (estimate.phase) verdict.rate.clear();  // that of the bound
   }
   if (const auto& run = estimate.measured) {
-    say_measured(verdict, {.seconds = run->seconds,
-                           .bound_share = run->bound_share,
-                           .precision = run->precision,
-                           .basis = run->basis});
+    say_measured(
+        verdict,
+        {.seconds = run->seconds, .bound_share = run->bound_share, .precision = run->precision, .basis = run->basis});
     verdict.rate.clear();
   }
   return verdict;

@@ -46,8 +46,8 @@ struct ImportOptions {
   std::optional<ProfileFormat> format = std::nullopt;  // empty: recognised
   std::string layer_info = {};                         // path of TensorRT's layer information
   // Number of runs of the model in the file, for formats that do not record it (ncu, rocprof, nsys, kineto without
-  // ProfilerStep ranges). The launches of all runs must be the same. Empty: as often as a range of the user or the whole
-  // sequence of launches repeats, else one; a note says which.
+  // ProfilerStep ranges). The launches of all runs must be the same. Empty: as often as a range of the user or the
+  // whole sequence of launches repeats, else one; a note says which.
   std::optional<std::int64_t> runs = std::nullopt;
   // Chip as CUPTI names it ("GH100"), for ncu: operations and bytes are computed by its formulas in the catalogue
   // (pagoda/documents/metrics.h). Empty: from metric names common to several chips.
