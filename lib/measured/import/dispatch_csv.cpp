@@ -8,6 +8,7 @@
 // Analysis Guide", statistical reports.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <string>
@@ -116,7 +117,10 @@ documents::Measured measured_of_sums(CsvTable& table, const Sums& columns, std::
     documents::MeasuredKernel& kernel = measured.kernels.emplace_back();
     kernel.name = table.cell(columns.name);
     if (columns.grid) kernel.detail = cat("grid ", table.cell(columns.grid), ", block ", table.cell(columns.block));
-    const auto launches = static_cast<std::int64_t>(table.number(columns.count));
+    const double count = table.number(columns.count);
+    if (!(count >= 1 && count < 1e15) || count != std::floor(count))
+      base::fail(table.place(), cat("\"", table.cell(columns.count), "\" is not a number of launches"));
+    const auto launches = static_cast<std::int64_t>(count);
     if (launches % runs != 0)
       base::fail(table.place(), cat("\"", kernel.name, "\" was launched ", base::counted(launches, "time"),
                                     ", which is not ", runs, " equal runs; give another number of runs"));

@@ -123,7 +123,7 @@ TraceEvents::SetDuration add_event(const JsonField& json, Trace& trace) {
   const std::uint32_t lane = trace.intern(cat(event_text(json, "pid"), ":", event_text(json, "tid")));
   Event event{*start, event_number(json, "dur"), -1, trace.intern(label), 0, lane, 0, *kind};
   if (const auto arguments = json.find("args"); arguments && arguments->value().is_object()) {
-    event.correlation = static_cast<std::int64_t>(event_number(*arguments, "correlation").value_or(-1));
+    event.correlation = event_integer(*arguments, "correlation").value_or(-1);
     event.detail = trace.intern(detail_of(*arguments, *kind));
     if (*kind == Kind::Kernel && arguments->find("stream"))
       event.lane = trace.intern("stream " + event_text(*arguments, "stream"));

@@ -60,17 +60,26 @@ std::string shapes(const JsonField& arguments, const char* key) {
 }
 
 std::int64_t whole(const JsonField& event, const char* key) {
-  const std::optional<double> value = event_number(event, key);
-  if (!value || !(*value >= 0) || *value > 9e15)
-    event.fail(std::string("expected \"") + key + "\" as a count of microseconds");
-  return std::llround(*value);
+  const std::optional<std::int64_t> value = event_integer(event, key);
+  if (!value || *value < 0) event.fail(std::string("expected \"") + key + "\" as a count of microseconds");
+  return *value;
 }
 
+// Longer ones cannot be, and sums of them must not overflow.
+constexpr std::int64_t kLongest = 10'000'000'000'000;  // microseconds: 115 days
+
 // One that only begins is unknown until it ends.
-std::int64_t duration(const JsonField& event) { return event_text(event, "ph") == "B" ? -1 : whole(event, "dur"); }
+std::int64_t duration_of(const JsonField& event) {
+  return event_text(event, "ph") == "B" ? -1 : std::min(kLongest, whole(event, "dur"));
+}
+
+// From the difference of two stamps.
+std::int64_t microseconds_of(double microseconds) {
+  return std::llround(std::clamp(microseconds, 0.0, static_cast<double>(kLongest)));
+}
 
 RunEvent read_run(const JsonField& event) {
-  return {whole(event, "ts"), duration(event), static_cast<std::int64_t>(event_number(event, "tid").value_or(0))};
+  return {whole(event, "ts"), duration_of(event), event_integer(event, "tid").value_or(0)};
 }
 
 void read_node(const JsonField& event, std::string name, Profile& profile) {
@@ -99,9 +108,8 @@ TraceEvents::SetDuration add_event(const JsonField& event, Profile& profile) {
   const std::string category = event_text(event, "cat"), name = event_text(event, "name");
   profile.is_profile = profile.is_profile || category == "Node" || category == "Session";
   const auto set = [](auto& events) -> TraceEvents::SetDuration {
-    return [&events, at = events.size() - 1](double microseconds) {
-      events[at].duration = std::llround(std::max(0.0, microseconds));
-    };
+    return
+        [&events, at = events.size() - 1](double microseconds) { events[at].duration = microseconds_of(microseconds); };
   };
   if (category == "Node" && name.ends_with(kSuffix)) {
     read_node(event, name, profile);
@@ -115,10 +123,10 @@ TraceEvents::SetDuration add_event(const JsonField& event, Profile& profile) {
   if (category != "Kernel" || profile.nodes.empty()) return {};
   ++profile.gpu_kernels;
   const auto add = [&nodes = profile.nodes, at = profile.nodes.size() - 1](double microseconds) {
-    nodes[at].gpu = std::max<std::int64_t>(nodes[at].gpu, 0) + std::llround(microseconds);
+    nodes[at].gpu = std::max<std::int64_t>(nodes[at].gpu, 0) + microseconds_of(microseconds);
   };
   if (event_text(event, "ph") == "B") return add;
-  add(static_cast<double>(whole(event, "dur")));
+  add(static_cast<double>(duration_of(event)));
   return {};
 }
 
@@ -159,6 +167,9 @@ std::vector<bool> impossible_nodes(const Profile& profile, std::vector<std::stri
   found.note("execution of a node", "executions of nodes", notes);
   std::vector<bool> impossible;
   for (const Stretch& each : stretches) impossible.push_back(!each.seconds);
+  // What a body takes is taken off the node around it.
+  for (std::size_t i = impossible.size(); i-- > 0;)
+    if (impossible[i] && !profile.nodes[i].parents.empty()) impossible[profile.nodes[i].parents.back()] = true;
   return impossible;
 }
 

@@ -1,18 +1,30 @@
 // The forms of an event.
 #include "import/trace_events.h"
 
+#include <cmath>
 #include <utility>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
 
 namespace pagoda::measured::import {
+namespace {
+
+constexpr double kExact = 9e15;  // below, doubles hold all integers
+
+}  // namespace
 
 std::optional<double> event_number(const base::JsonField& event, const char* key) {
   const auto found = event.find(key);
   if (!found) return std::nullopt;
   if (found->value().is_number()) return found->number();
-  return found->value().is_text() ? base::parse_number<double>(found->text()) : std::nullopt;
+  const auto number = found->value().is_text() ? base::parse_number<double>(found->text()) : std::nullopt;
+  return number && std::isfinite(*number) ? number : std::nullopt;
+}
+
+std::optional<std::int64_t> event_integer(const base::JsonField& event, const char* key) {
+  const std::optional<double> number = event_number(event, key);
+  return number && std::abs(*number) < kExact ? std::optional(std::llround(*number)) : std::nullopt;
 }
 
 std::string event_text(const base::JsonField& event, const char* key) {

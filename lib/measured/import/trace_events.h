@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@ namespace pagoda::measured::import {
 // A member that is a number, or a text that is one; empty for any other. "ts" and "dur" are in microseconds, whatever
 // "displayTimeUnit" says.
 std::optional<double> event_number(const base::JsonField& event, const char* key);
+std::optional<std::int64_t> event_integer(const base::JsonField& event, const char* key);  // rounded
 // A member as text; empty if it is missing.
 std::string event_text(const base::JsonField& event, const char* key);
 
