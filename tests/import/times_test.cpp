@@ -377,6 +377,22 @@ TEST_CASE("traces of other versions, and saved again by viewers, give the same k
   CHECK(documents::write_measured(saved) == documents::write_measured(listed));
 }
 
+TEST_CASE("hostile numbers of a trace give no time, or an error") {
+  for (const std::string number : {"\"nan\"", "\"inf\"", "\"\"", "null", "1e300", "-1e300", "\"1e300\"", "[]"}) {
+    CAPTURE(number);
+    const std::string good = launched("good", at("1450.25", "200"));
+    for (const std::string& bad : {launched("bad", at(number, "5")), launched("bad", at("1700.5", number))}) {
+      const Measured measured = import_profile(trace({good, bad}), "t");
+      CHECK(*test::kernel_named(measured, "good")->seconds == doctest::Approx(200e-6));
+      const documents::MeasuredKernel* kernel = test::kernel_named(measured, "bad");
+      CHECK((kernel == nullptr || !kernel->seconds || *kernel->seconds == doctest::Approx(5e-6)));
+    }
+    const std::string node = R"({"cat":"Node","tid":1,"ts":1,"name":"a_kernel_time","args":{"op_name":"Add"},"dur":)";
+    const std::string message = test::import_error("[" + node + number + "}]");
+    CHECK((message.empty() || message.starts_with("profile[0]")));
+  }
+}
+
 TEST_CASE("nodes of ONNX Runtime without names stay apart") {
   const auto node = [](const char* op, int start) {
     return cat(R"({"cat":"Node","pid":1,"tid":1,"ts":)", start,
