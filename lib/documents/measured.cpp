@@ -144,6 +144,7 @@ void measured_members(A& a, typename A::template Ref<Measured> x) {
   a.count("warmup", x.warmup);
   a("seconds", x.seconds);
   spread(a, "seconds_spread", x.spread);
+  a.maybe("busy_seconds", x.busy_seconds);
   a.required("kernels");
   a.list("kernels", x.kernels, kernel<A>, Layout::Block);
   a.maybe_list("devices", x.devices, device<A>, Layout::Block);

@@ -2,6 +2,7 @@
 #include "pagoda/estimate/make_estimate.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "describe.h"
@@ -270,7 +271,10 @@ void settle(const EstimateDocument& estimate, BudgetResult& result) {
   const auto& predicted = estimate.roofline ? estimate.roofline->predicted : std::nullopt;
   if (estimate.measured) {
     result.value = estimate.measured->seconds;
-    decide(*result.value, *result.value, "as measured");
+    // Sums and busy times leave out what lies between kernels.
+    const bool is_run = estimate.measured->basis == documents::MeasuredBasis::Run;
+    decide(*result.value, is_run ? *result.value : std::numeric_limits<double>::infinity(),
+           is_run ? "as measured" : "as its kernels were measured");
   } else if (predicted && predicted->seconds && predicted->low && predicted->high) {
     result.value = predicted->seconds;
     decide(*predicted->low, *predicted->high, "as predicted, with its interval");

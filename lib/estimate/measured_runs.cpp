@@ -6,6 +6,7 @@
 #include "describe.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/device.h"
 
@@ -75,6 +76,7 @@ std::string add_run(const Measured& measured, const MeasuredRun& run, const Bind
   if (estimate.measured && estimate.measured->seconds <= *run.seconds) return "";
   EstimateMeasured& part = estimate.measured.emplace();
   part.source = measured.source;
+  part.basis = basis_of(measured);
   part.seconds = *run.seconds;
   part.joules = joules_of(run);
   if (measured.spread && measured.runs.size() <= 1) {
@@ -89,6 +91,18 @@ std::string add_run(const Measured& measured, const MeasuredRun& run, const Bind
   // Advice lowers the bound, which a run far above it does not feel.
   if (part.bound_share && *part.bound_share * kFarAboveBound <= 1)
     std::erase_if(estimate.advice, [](const EstimateAdvice& each) { return each.kind != AdviceKind::Fit; });
+  return "";
+}
+
+const char* said_of(MeasuredBasis basis) {
+  switch (basis) {
+    case MeasuredBasis::Run:
+      return "the run took";
+    case MeasuredBasis::Busy:
+      return "its kernels ran for";
+    case MeasuredBasis::Kernels:
+      return "its kernels add up to";
+  }
   return "";
 }
 
@@ -163,11 +177,29 @@ std::optional<RunWork> run_work(const EstimateDocument& estimate, const Measured
   return problem.empty() ? std::optional(RunWork{*flops, *bytes}) : std::nullopt;
 }
 
+MeasuredBasis basis_of(const Measured& measured) {
+  constexpr double kNotable = 0.98;
+  if (!measured.runs.empty() || measured.seconds) return MeasuredBasis::Run;
+  const Amount sum = measured.kernel_seconds();
+  return measured.busy_seconds && !(sum && *measured.busy_seconds > kNotable * *sum) ? MeasuredBasis::Busy
+                                                                                     : MeasuredBasis::Kernels;
+}
+
 std::vector<MeasuredRun> whole_runs(const Measured& measured) {
   if (!measured.runs.empty()) return measured.runs;
   MeasuredRun run;
   run.config = measured.env;
-  run.seconds = measured.seconds ? measured.seconds : measured.kernel_seconds();
+  switch (basis_of(measured)) {
+    case MeasuredBasis::Run:
+      run.seconds = measured.seconds;
+      break;
+    case MeasuredBasis::Busy:
+      run.seconds = measured.busy_seconds;
+      break;
+    case MeasuredBasis::Kernels:
+      run.seconds = measured.kernel_seconds();
+      break;
+  }
   return run.seconds ? std::vector{run} : std::vector<MeasuredRun>();
 }
 
@@ -226,8 +258,15 @@ std::string add_measured(const Measured& measured, EstimateDocument& estimate) {
   std::size_t slower = 0;
   for (const std::string& member : measured.unknown)
     estimate.diagnostics.push_back({.severity = Severity::Warning, .node = "", .message = left_out(member)});
+  for (const std::string& note : measured.notes)
+    estimate.diagnostics.push_back({.severity = Severity::Warning, .node = "", .message = cat("`measured`: ", note)});
   require_batch(measured, estimate);
   std::string problem = "it holds no time of a whole run";
+  const auto unknown = std::ranges::count_if(measured.kernels, [](const auto& kernel) { return !kernel.seconds; });
+  if (unknown > 0)
+    problem +=
+        cat(", and ", unknown, " of its ", base::counted(static_cast<std::int64_t>(measured.kernels.size()), "kernel"),
+            unknown == 1 ? " has" : " have", " no time that can be");
   bool is_found = false;
   for (const MeasuredRun& run : whole_runs(measured)) {
     if (!run.seconds || *run.seconds <= 0) continue;
@@ -241,15 +280,18 @@ std::string add_measured(const Measured& measured, EstimateDocument& estimate) {
     else
       problem = mismatch;
   }
-  if (!is_found) throw Error("`measured`: no run of the file matches this estimate: " + problem);
+  if (!is_found)
+    throw Error("`measured`: no run of the file matches this estimate: " + problem +
+                (measured.notes.empty() ? "" : " (" + base::joined(measured.notes, "; ") + ")"));
   std::string text;
   const auto ran_on = device_of_driver(measured.device);
   if (ran_on && estimate.roofline && ran_on->id != estimate.roofline->device)
     text = cat("`measured`: it ran on ", ran_on->id, ", and the bound is of ", estimate.roofline->device);
   else if (is_impossible(estimate))
     text = cat(
-        "`measured`: the run took ", base::si_seconds(estimate.measured->seconds), ", and whatever an engine fuses, ",
-        estimate.roofline->device, " needs ", base::si_seconds(estimate.roofline->totals.floor_seconds),
+        "`measured`: ", said_of(estimate.measured->basis), " ", base::si_seconds(estimate.measured->seconds),
+        ", and whatever an engine fuses, ", estimate.roofline->device, " needs ",
+        base::si_seconds(estimate.roofline->totals.floor_seconds),
         " for this work: it is of another model, size or device, or of narrower arithmetic; give `precision` for that");
   if (slower == 0) return text;
   return cat(text, text.empty() ? "" : "; ",

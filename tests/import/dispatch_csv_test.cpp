@@ -98,7 +98,7 @@ TEST_CASE("Nsight Systems: kernels of a timeline with their time, copies left ou
   CHECK(measured.kernels[1].provider == "stream 7");
   CHECK(misses(measured, "flops"));
   CHECK(std::any_of(measured.notes.begin(), measured.notes.end(),
-                    [](const std::string& note) { return note.starts_with("1 copies and fills"); }));
+                    [](const std::string& note) { return note.starts_with("1 copy or fill"); }));
 }
 
 TEST_CASE("damaged tables of dispatches are errors with their place") {

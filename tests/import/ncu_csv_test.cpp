@@ -95,7 +95,7 @@ TEST_CASE("ncu by itself: a table by kernel, totals of a run, how often each is 
   const std::string row = text.substr(relu + 1, text.find('\n', relu + 1) - relu - 1);
   for (const char* cell : {" 2 ", "2.00 µs", "10.0 %", " 200", "800 B", "0.250"})
     CHECK_MESSAGE(row.find(cell) != std::string::npos, text);
-  CHECK_MESSAGE(text.find("one run                    4  20.0 µs      100 %") != std::string::npos, text);
+  CHECK_MESSAGE(text.find("sum of one run             4  20.0 µs      100 %") != std::string::npos, text);
   CHECK(text.find("launched in a run  1×: 2 kernels, 2×: 1 kernel\n") != std::string::npos);
   const std::string table = measured::kernels_csv(measured);
   CHECK(table.starts_with("name,op_type,nodes,nvtx,provider,launches,seconds,share,flops.float16.tensor,flops.float32,"));
@@ -121,8 +121,8 @@ TEST_CASE("what a kernel without counters adds is unknown: sums are bounds, laun
   CHECK_MESSAGE(line("counted").find("≥") == std::string::npos, text);
   const std::string silent = line("silent");
   CHECK_MESSAGE(std::count(silent.begin(), silent.end(), '?') == 4, text);
-  CHECK_MESSAGE(line("one run").find("≥ 3.00 k") != std::string::npos, text);
-  CHECK_MESSAGE(line("one run").find(" ? ") != std::string::npos, text);
+  CHECK_MESSAGE(line("sum of one run").find("≥ 3.00 k") != std::string::npos, text);
+  CHECK_MESSAGE(line("sum of one run").find(" ? ") != std::string::npos, text);
   CHECK_MESSAGE(text.find("launched in a run  2×: 1 kernel\n") != std::string::npos, text);
 }
 

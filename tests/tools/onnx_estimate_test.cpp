@@ -491,6 +491,7 @@ TEST_CASE("viewers get one document, of the time with a device and of the work w
   const std::pair<const char*, const char*> refused[] = {
       {"net.onnx --metric flops", "--metric needs --format netron or model-explorer"},
       {"net.onnx --format model-explorer --metric seconds", "--metric seconds needs --device"},
+      {"net.onnx --device h200 --runs 2", "--runs needs --measured"},
       {"net.onnx --format netron --metric measured_seconds --device h200", "needs --measured"},
       {"net.onnx --format netron --top 3", "does not go with --top"},
       {"net.onnx --format netron --compare fixed.onnx", "does not go with --compare"},

@@ -2,9 +2,11 @@
 #include "arguments.h"
 
 #include <filesystem>
+#include <iostream>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
+#include "pagoda/base/text.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/documents/result.h"
 #include "pagoda/estimate/measured_runs.h"
@@ -103,7 +105,9 @@ measured::EnergyTable read_runs(const CalibrateArguments& arguments) {
     if (input.is_records) {
       add_records(table, input.path, estimates);
     } else if (input.is_profile) {
-      measured::add_energy_runs(table, measured::import_profile(input.text, input.path), input.estimate, input.path);
+      const documents::Measured measured = measured::import_profile(input.text, input.path);
+      for (const std::string& note : measured.notes) std::cerr << input.path << ": " << base::printable(note) << '\n';
+      measured::add_energy_runs(table, measured, input.estimate, input.path);
     } else {
       measured::EnergyTable more = measured::read_energy_csv(input.text, input.path);
       std::move(more.rows.begin(), more.rows.end(), std::back_inserter(table.rows));

@@ -128,6 +128,8 @@ void add_prediction(CLI::App& app, Arguments& arguments) {
   add(app, "--measured", arguments.measured, "FILE",
       "Runs of the model (pagoda.measured/1, or a profile that pagoda-import reads), beside the bound in the "
       "precision that they ran in; with --sweep beside each size. Brings the --device that it names");
+  add(app, "--runs", arguments.runs, "N", "With --measured: runs of the model in a profile that does not say so")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
 }
 
 void add_devices(CLI::App& app, Arguments& arguments) {

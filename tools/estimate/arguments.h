@@ -28,7 +28,7 @@ struct Arguments {
   std::string link, decode_device, engine;
   std::int64_t batch = 0, top = 0;
   std::string tensor_parallel = "1", pipeline_parallel = "1", expert_parallel = "1";  // or several, "1,2,4"
-  std::optional<std::int64_t> past, tokens, speculate, prompt;
+  std::optional<std::int64_t> past, tokens, speculate, prompt, runs;
   std::optional<double> acceptance;
   bool predict = false, symbolic = false, strict = false, memory = false, in_place = false, training = false,
        list_ops = false, list_devices = false, list_engines = false, new_custom_ops = false;

@@ -178,6 +178,7 @@ void check(const Arguments& arguments) {
   const bool brings_device = arguments.predict && estimate::brings_device(arguments.engine, arguments.calibration);
   const bool has_device = !arguments.device.empty() || brings_device;
   const bool has_provider = !arguments.provider.empty();
+  needs(arguments.runs.has_value(), "--runs", "--measured", !arguments.measured.empty());
   needs(!arguments.max_off_provider.empty(), "--max-off-provider", "--provider", has_provider);
   needs(arguments.placement_form != "default", "--placement-form", "--provider", has_provider);
   needs(arguments.max_memory == kOfDevice, "--max-memory device", "--device", has_device);

@@ -55,7 +55,8 @@ estimate::EstimateRequest request_of(const Arguments& arguments) {
   for (const std::string& text : split_list(arguments.what_if)) request.other_precisions.push_back(*precision(text));
   request.price_per_hour = prices(arguments);
   if (!arguments.precision.empty()) request.precision = precision(arguments.precision);
-  if (!arguments.measured.empty()) estimate::set_measured(measured::load_profile(arguments.measured, {}), request);
+  if (!arguments.measured.empty())
+    estimate::set_measured(measured::load_profile(arguments.measured, {.runs = arguments.runs}), request);
   if (arguments.predict) estimate::set_prediction(arguments.engine, arguments.calibration, request);
   if (arguments.memory || !arguments.timeline.empty() || format_of(arguments) == "html")
     request.memory = {.in_place = arguments.in_place};

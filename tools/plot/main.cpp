@@ -29,6 +29,7 @@ struct PlotArguments {
   std::string ceilings, output;      // paths; empty: not given
   std::vector<std::string> devices;  // ids or paths; the first one's roofs are the chart's
   std::vector<std::string> estimates, measured;
+  std::optional<std::int64_t> runs;  // in each profile that does not say so
   present::PlotOptions options;
   PictureArguments picture;
   Writer write = nullptr;  // by format
@@ -101,6 +102,9 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
       "NAME|FILE");
   add_files("--estimate", arguments.estimates, "A file of onnx-estimate --format json; repeatable", "FILE");
   add_files("--measured", arguments.measured, "A file of pagoda-import or pagoda-profile; repeatable", "FILE");
+  app.add_option("--runs", arguments.runs, "Runs of the model in each --measured profile that does not say so")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
   app.add_option("-o,--output", arguments.output, "The file to write, whole or not at all; - for the terminal")
       ->required();
   app.add_option("--format", format, "svg, png, pdf, html, csv, json or text; default: what FILE ends in");
@@ -155,11 +159,14 @@ present::PlotFile read(const std::string& path, std::string_view expected) {
 }
 
 // Also accepts profiles of engines and tables of boards.
-present::PlotFile read_measured(const std::string& path) {
+present::PlotFile read_measured(const std::string& path, const std::optional<std::int64_t>& runs) {
   present::PlotFile file = read(path, "a measurement");
   const auto format = measured::recognise_profile(file.text);
-  if (format && *format != measured::ProfileFormat::Measured)
-    file.text = documents::write_measured(measured::import_profile(file.text, path));
+  if (!format || *format == measured::ProfileFormat::Measured) return file;
+  const documents::Measured measured = measured::import_profile(file.text, path, {.runs = runs});
+  for (const std::string& note : measured.notes)
+    std::fprintf(stderr, "%s: %s\n", path.c_str(), base::printable(note).c_str());
+  file.text = documents::write_measured(measured);
   return file;
 }
 
@@ -188,7 +195,7 @@ int plot(int argc, char** argv) {
     input.device = documents::parse_device(input.ceilings->text, arguments->ceilings);
     if (!devices.empty()) input.spec = documents::find_device(devices.front());
   } else if (devices.empty()) {
-    const present::PlotFile file = read_measured(arguments->measured.front());
+    const present::PlotFile file = read_measured(arguments->measured.front(), arguments->runs);
     input.device = documents::parse_device(file.text, file.name);
   } else {
     input.device = documents::find_device(devices.front());
@@ -198,7 +205,7 @@ int plot(int argc, char** argv) {
   for (std::size_t i = 1; i < devices.size(); ++i) input.others.push_back(documents::find_device(devices[i]));
   for (const std::string& path : arguments->estimates)
     input.estimates.push_back(present::read_plot_estimate(path, read(path, "an estimate").text));
-  for (const std::string& path : arguments->measured) input.measured.push_back(read_measured(path));
+  for (const std::string& path : arguments->measured) input.measured.push_back(read_measured(path, arguments->runs));
   add_runs(input);
   write_output(arguments->output, arguments->write(input, arguments->options));
   return kDone;

@@ -198,6 +198,7 @@ int report_measured(const ReportArguments& flags) {
 
 int report_modes(const ReportArguments& flags) {
   documents::Measured measured = measured::load_profile(flags.inputs[0], {});
+  for (const std::string& note : measured.notes) std::cerr << flags.inputs[0] << ": " << base::printable(note) << '\n';
   if (!flags.where.empty()) measured = lab::runs_where(std::move(measured), flags.where);
   const std::string title = flags.title.empty() ? std::filesystem::path(flags.inputs[0]).stem().string() : flags.title;
   write_output(flags.output, lab::modes_report(lab::study_modes(measured, flags.slow_down, flags.same, flags.inputs[0]),

@@ -540,6 +540,7 @@ void document(A& a, Doc& x, const Rows& rows) {
   part(a, "fit", Layout::Line, x.fit, fit<A>);
   part(a, "measured", Layout::Line, x.measured, [](A& inner, auto& run) {
     inner("source", run.source);
+    inner("basis", run.basis);
     inner("seconds", run.seconds);
     inner("shortest", run.shortest);
     inner("longest", run.longest);

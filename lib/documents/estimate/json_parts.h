@@ -19,6 +19,7 @@ template <> inline constexpr Recompute kLast<Recompute> = Recompute::Sqrt;
 template <> inline constexpr SavedKind kLast<SavedKind> = SavedKind::Statistic;
 template <> inline constexpr BudgetKind kLast<BudgetKind> = BudgetKind::Seconds;
 template <> inline constexpr Verdict kLast<Verdict> = Verdict::CannotTell;
+template <> inline constexpr MeasuredBasis kLast<MeasuredBasis> = MeasuredBasis::Kernels;
 template <> inline constexpr AdviceKind kLast<AdviceKind> = AdviceKind::Batch;
 template <> inline constexpr Severity kLast<Severity> = Severity::Error;
 template <> inline constexpr CollectiveKind kLast<CollectiveKind> = CollectiveKind::Send;

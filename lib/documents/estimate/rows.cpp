@@ -16,6 +16,7 @@
 namespace pagoda::documents {
 namespace {
 
+constexpr base::EnumNames<MeasuredBasis::Kernels> kMeasuredBases("run", "busy", "kernels");
 constexpr base::EnumNames<AdviceKind::Batch> kAdviceKinds("fit", "launch", "traffic", "precision", "batch");
 constexpr const char* kStepParts[] = {"forward", "dx", "dw"};  // in the order of Row::step
 
@@ -45,6 +46,7 @@ void set_predicted(std::vector<Row>& types, const EstimateDocument& estimate) {
 
 }  // namespace
 
+std::string_view to_string(MeasuredBasis basis) { return kMeasuredBases[basis]; }
 std::string_view to_string(AdviceKind kind) { return kAdviceKinds[kind]; }
 
 void write_json(base::JsonWriter& json, const Count& count) { count ? json.value(*count) : json.null(); }

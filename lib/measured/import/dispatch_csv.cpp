@@ -1,19 +1,25 @@
-// Tables with one row per dispatch, or per dispatch and counter: AMD's rocprofv3 (kernel_trace.csv,
-// counter_collection.csv), rocprof-compute (pmc_perf.csv, one column per counter), and Nsight Systems (nsys stats
-// --report cuda_gpu_trace --format csv).
+// Tables with one row per dispatch, or per dispatch and counter: AMD's rocprof (results.csv), rocprofv2 and rocprofv3
+// (kernel_trace.csv, counter_collection.csv), rocprof-compute (pmc_perf.csv, one column per counter), and Nsight
+// Systems (nsys stats --report cuda_gpu_trace or cuda_kern_exec_trace). Also their sums: one row per kernel, with its
+// launches.
 //
-// Columns and counters are as documented in: ROCprofiler-SDK "Using rocprofv3", output file fields; "MI300 and MI200
-// series performance counters and metrics"; Nsight Systems "Post-Collection Analysis Guide", cuda_gpu_trace.
+// Columns and counters are as documented in: ROCProfiler "rocprof" and "rocprofv2"; ROCprofiler-SDK "Using rocprofv3",
+// output file fields; "MI300 and MI200 series performance counters and metrics"; Nsight Systems "Post-Collection
+// Analysis Guide", statistical reports.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "import/formats.h"
 #include "import/runs.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/csv_table.h"
+#include "pagoda/base/plural.h"
 
 namespace pagoda::measured::import {
 namespace {
@@ -91,19 +97,88 @@ void add_missing_of_launches(documents::Measured& measured) {
                          {"energy", "the table holds none"}});
 }
 
+// A table whose rows are sums over the launches of a kernel.
+struct Sums {
+  CsvTable::Column name, count, seconds, grid = std::nullopt, block = std::nullopt;
+  double scale = 1;         // of `seconds`
+  bool is_average = false;  // `seconds` is of one launch
+};
+
+// Order, streams and single times are lost: a run is the part of `options.runs` of each sum.
+documents::Measured measured_of_sums(CsvTable& table, const Sums& columns, std::string_view subject,
+                                     const ImportOptions& options) {
+  const std::int64_t runs = options.runs.value_or(1);
+  if (options.warmup.value_or(0) > 0)
+    base::fail(subject, "holds sums over all launches, from which no run can be left out; leave `warmup` out");
+  documents::Measured measured;
+  set_runs(static_cast<std::size_t>(runs), 0, measured);
+  std::int64_t common = 0;
+  table.expect_numbers({columns.count, columns.seconds});
+  while (table.next()) {
+    if (table.cell(columns.name).starts_with("[CUDA mem")) continue;
+    documents::MeasuredKernel& kernel = measured.kernels.emplace_back();
+    kernel.name = table.cell(columns.name);
+    if (columns.grid) kernel.detail = cat("grid ", table.cell(columns.grid), ", block ", table.cell(columns.block));
+    const double count = table.number(columns.count);
+    if (!(count >= 1 && count < 1e15) || count != std::floor(count))
+      base::fail(table.place(), cat("\"", table.cell(columns.count), "\" is not a number of launches"));
+    const auto launches = static_cast<std::int64_t>(count);
+    if (launches % runs != 0)
+      base::fail(table.place(), cat("\"", kernel.name, "\" was launched ", base::counted(launches, "time"),
+                                    ", which is not ", runs, " equal runs; give another number of runs"));
+    common = std::gcd(common, launches);
+    kernel.launches = launches / runs;
+    const double seconds = table.number(columns.seconds) * columns.scale;
+    if (seconds > 0)
+      kernel.seconds =
+          (columns.is_average ? seconds * static_cast<double>(launches) : seconds) / static_cast<double>(runs);
+  }
+  if (measured.kernels.empty()) base::fail(subject, "holds no kernel below its header");
+  measured.notes.emplace_back("the table holds a sum for each kernel: its times are means, and overlap is not known");
+  if (!options.runs)
+    measured.notes.push_back(
+        cat("the file does not say how many runs of the model it holds; it is taken as one",
+            common > 1 ? cat(": all kernels have a multiple of ", common, " launches, so give --runs N if it is more")
+                       : ""));
+  return measured;
+}
+
+bool has(const CsvTable::Row& row, std::string_view name) { return std::ranges::find(row, name) != row.end(); }
+
 }  // namespace
 
 documents::Measured import_rocprof(std::string_view text, std::string_view subject, const ImportOptions& options) {
-  const bool is_old = text.substr(0, 1 << 16).find("Kernel_Name") == std::string_view::npos;
-  const std::string key_column = is_old ? "KernelName" : "Kernel_Name";
-  CsvTable table(text, subject, base::has_column(key_column), cat("has no column \"", key_column, "\""));
+  CsvTable table(
+      text, subject,
+      [](const CsvTable::Row& row) {
+        return has(row, "Kernel_Name") || has(row, "KernelName") || has(row, "TotalDurationNs");
+      },
+      "has no column Kernel_Name (rocprofv2, rocprofv3), KernelName (rocprof) or TotalDurationNs (their statistics)");
+  if (const auto total = table.find({"TotalDurationNs"})) {
+    documents::Measured measured = measured_of_sums(table,
+                                                    {.name = table.find({"Name", "KERNEL_NAME"}),
+                                                     .count = table.find({"Calls"}),
+                                                     .seconds = total,
+                                                     .scale = kNanosecond},
+                                                    subject, options);
+    measured.source = "rocprof";
+    add_missing_of_launches(measured);
+    add_missing(
+        measured,
+        {{"flops", "statistics hold none"}, {"bytes", "statistics hold none"}, {"device", "the table names none"}});
+    return measured;
+  }
   const auto name = table.find({"Kernel_Name", "KernelName"}), begin = table.find({"Start_Timestamp", "BeginNs"}),
              end = table.find({"End_Timestamp", "EndNs"}), counter = table.find({"Counter_Name"}),
              count = table.find({"Counter_Value"}), id = table.find({"Dispatch_Id", "Dispatch_ID", "Index"}),
-             process = table.find({"Process_Id", "PID", "pid"}), queue = table.find({"Queue_Id", "queue-id"}),
+             process = table.find({"Process_Id", "PID", "pid"}),
+             queue = table.find({"Queue_Id", "Queue_ID", "queue-id"}),
+             agent = table.find({"Agent_Id", "GPU_ID", "gpu-id"}),
              grid = table.find({"Grid_Size", "grd", "Grid_Size_X"}),
              group = table.find({"Workgroup_Size", "wgr", "Workgroup_Size_X"});
-  if (!begin || !end) table.fail("has no columns Start_Timestamp and End_Timestamp");
+  if (!begin || !end)
+    table.fail(
+        "has no columns Start_Timestamp and End_Timestamp, or BeginNs and EndNs; record them (rocprof --timestamp on)");
   if (counter.has_value() != count.has_value()) table.fail("has one of Counter_Name and Counter_Value alone");
   // In a table with one column per counter, counter names begin with a hardware unit in capitals.
   std::vector<std::pair<std::string, std::size_t>> wide;
@@ -131,8 +206,11 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
       dispatch.kernel.name = table.cell(name);
       if (queue) dispatch.kernel.provider = "queue " + table.cell(queue);
       if (grid) dispatch.kernel.detail = "grid " + table.cell(grid) + (group ? ", group " + table.cell(group) : "");
+      if (agent) dispatch.agent = table.cell(agent);
+      // Streams share a queue, whose packets may overlap: only the length of a dispatch can be impossible.
       const double from = table.number(begin), to = table.number(end);
-      if (to >= from && to > 0) dispatch.seconds = 1e-9 * (to - from);
+      dispatch.start = kNanosecond * from;
+      if (from > 0 && to > 0) dispatch.seconds = kNanosecond * (to - from);
     }
     Counters& counters = dispatches[at].counters;
     if (counter) counters[table.cell(counter)] += table.number(count);  // sum over the parts of the chip
@@ -158,44 +236,115 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
   return measured;
 }
 
-documents::Measured import_nsys(std::string_view text, std::string_view subject, const ImportOptions& options) {
-  CsvTable table(text, subject, base::has_column("CorrId"), "has no column \"CorrId\"");
-  constexpr std::pair<const char*, double> kUnits[] = {
-      {"Duration (ns)", 1e-9}, {"Duration (us)", 1e-6}, {"Duration (ms)", 1e-3}, {"Duration (s)", 1}};
-  CsvTable::Column duration;
-  double scale = 0;
-  for (const auto& [column, factor] : kUnits)
-    if (const auto found = table.find({column})) duration = found, scale = factor;
-  const auto name = table.find({"Name"}), device = table.find({"Device"}), stream = table.find({"Strm"});
-  if (!duration || !name)
-    table.fail(
-        "has no columns \"Duration (ns)\" and Name; export with nsys stats --report cuda_gpu_trace --format csv");
-  const auto size_of = [&](const char* x, const char* y, const char* z) {
-    return cat("(", table.cell(table.find({x})), ", ", table.cell(table.find({y})), ", ", table.cell(table.find({z})),
-               ")");
-  };
-  table.expect_numbers({duration});
-  std::vector<Launch> dispatches;
-  std::size_t copies = 0;
-  while (table.next()) {
-    if (table.cell(name).starts_with("[CUDA mem")) {
-      ++copies;
-      continue;
-    }
-    Launch& dispatch = dispatches.emplace_back();
-    dispatch.kernel.name = table.cell(name);
-    dispatch.device = table.cell(device);
-    if (stream) dispatch.kernel.provider = "stream " + table.cell(stream);
-    dispatch.kernel.detail = cat("grid ", size_of("GrdX", "GrdY", "GrdZ"), ", block ", size_of("BlkX", "BlkY", "BlkZ"));
-    dispatch.seconds = table.number(duration) * scale;
+namespace {
+
+// A report of nsys stats. Its columns of time have their unit in brackets: "Duration (ns)", formerly "Duration(nsec)".
+struct NsysReport {
+  std::string_view id, key, name, start, duration, count, grid, block;  // columns; empty: none
+  bool is_average = false;
+};
+// clang-format off
+constexpr NsysReport kNsysReports[] = {
+    // report                 told by      name           start           time           launches     grid       block
+    {"cuda_gpu_trace",       "CorrId",    "Name",        "Start",        "Duration",    "",          "",        ""},
+    {"cuda_kern_exec_trace", "DevId",     "Kernel Name", "Kernel Start", "Kernel Dur",  "",          "GridXYZ", "BlockXYZ"},
+    {"cuda_gpu_kern_sum",    "Instances", "Name",        "",             "Total Time",  "Instances", "GridXYZ", "BlockXYZ"},
+    {"cuda_kern_exec_sum",   "QCount",    "Kernel Name", "",             "KAvg",        "Count",     "",        "", true},
+};
+constexpr std::pair<std::string_view, double> kTimeUnits[] = {
+    {"ns", 1e-9}, {"nsec", 1e-9}, {"us", 1e-6}, {"usec", 1e-6}, {"\u03bcs", 1e-6}, {"\u00b5s", 1e-6},
+    {"ms", 1e-3}, {"msec", 1e-3}, {"s", 1},     {"sec", 1},
+};
+// clang-format on
+
+struct TimeColumn {
+  CsvTable::Column column;
+  double scale = 0;  // 0: none, or without a unit that is known
+};
+TimeColumn time_column(const CsvTable::Row& names, std::string_view name) {
+  for (std::size_t i = 0; i < names.size() && !name.empty(); ++i) {
+    std::string_view unit = names[i];
+    if (!unit.starts_with(name)) continue;
+    unit.remove_prefix(name.size());
+    if (unit.starts_with(' ')) unit.remove_prefix(1);
+    for (const auto& [spelled, scale] : kTimeUnits)
+      if (unit == cat("(", spelled, ")")) return {i, scale};
   }
-  documents::Measured measured = measured_of(dispatches, "dispatch", subject, options,
-                                             [](const Launch& dispatch) { return LaunchSample{dispatch.seconds}; });
+  return {};
+}
+
+bool is_of(const NsysReport& report, const CsvTable::Row& row) {
+  return has(row, report.key) && has(row, report.name) && time_column(row, report.duration).column;
+}
+
+// The rows of several reports in one file follow each other, each below a line of nsys.
+bool is_next_report(const CsvTable::Row& row) {
+  return row.front().starts_with("Processing [") || row.front().starts_with("SKIPPED:") ||
+         row.front().starts_with("** ");
+}
+
+}  // namespace
+
+documents::Measured import_nsys(std::string_view text, std::string_view subject, const ImportOptions& options) {
+  const NsysReport* report = nullptr;
+  CsvTable table(
+      text, subject,
+      [&](const CsvTable::Row& row) {
+        const auto* const found =
+            std::ranges::find_if(kNsysReports, [&](const NsysReport& each) { return is_of(each, row); });
+        if (found != std::end(kNsysReports)) report = found;
+        return report != nullptr;
+      },
+      "has no columns Name, CorrId and \"Duration (ns)\": it is another report of nsys, or its times have no unit; "
+      "export "
+      "with nsys stats --report cuda_gpu_trace --format csv");
+  const auto name = table.find({report->name}), device = table.find({"Device", "DevId"}), stream = table.find({"Strm"}),
+             context = table.find({"Ctx", "PID"}), grid = table.find({report->grid}),
+             block = table.find({report->block}), count = table.find({report->count});
+  const TimeColumn start = time_column(table.names, report->start),
+                   duration = time_column(table.names, report->duration);
+  documents::Measured measured;
+  if (count) {
+    measured = measured_of_sums(table, {name, count, duration.column, grid, block, duration.scale, report->is_average},
+                                subject, options);
+  } else {
+    std::vector<Launch> dispatches;
+    std::size_t copies = 0;
+    const auto size_of = [&](CsvTable::Column whole, const char* x, const char* y, const char* z) {
+      return whole ? table.cell(whole)
+                   : cat("(", table.cell(table.find({x})), ", ", table.cell(table.find({y})), ", ",
+                         table.cell(table.find({z})), ")");
+    };
+    table.expect_numbers({duration.column, start.column});
+    bool is_over = false;
+    while (table.next([&](const CsvTable::Row& row) { return is_over = is_over || is_next_report(row); })) {
+      if (table.cell(name).starts_with("[CUDA mem")) {
+        ++copies;
+        continue;
+      }
+      Launch& dispatch = dispatches.emplace_back();
+      dispatch.kernel.name = table.cell(name);
+      dispatch.agent = table.cell(device);
+      if (device && report->grid.empty()) dispatch.device = dispatch.agent;
+      if (stream) {
+        dispatch.kernel.provider = "stream " + table.cell(stream);
+        dispatch.stream = cat(dispatch.agent, "\n", table.cell(context), "\n", table.cell(stream));
+      }
+      dispatch.kernel.detail =
+          cat("grid ", size_of(grid, "GrdX", "GrdY", "GrdZ"), ", block ", size_of(block, "BlkX", "BlkY", "BlkZ"));
+      if (!table.cell(duration.column).empty()) dispatch.seconds = table.number(duration.column) * duration.scale;
+      if (start.column) dispatch.start = table.number(start.column) * start.scale;
+    }
+    measured = measured_of(std::move(dispatches), "dispatch", subject, options,
+                           [](const Launch& dispatch) { return LaunchSample{dispatch.seconds}; });
+    if (copies > 0)
+      measured.notes.push_back(cat(base::counted(copies, "copy or fill is", "copies and fills are"),
+                                   copies > 1 ? " not kernels and are left out" : " no kernel and is left out"));
+  }
   measured.source = "nsys";
   measured.tool = "Nsight Systems";
   add_missing_of_launches(measured);
   add_missing(measured, {{"flops", "a timeline counts none"}, {"bytes", "a timeline counts none"}});
-  if (copies > 0) measured.notes.push_back(cat(copies, " copies and fills are not kernels and are left out"));
   return measured;
 }
 

@@ -8,7 +8,7 @@
 
 namespace pagoda::measured::import {
 
-inline constexpr double kMillisecond = 1e-3, kMicrosecond = 1e-6;  // in seconds
+inline constexpr double kMillisecond = 1e-3, kMicrosecond = 1e-6, kNanosecond = 1e-9;  // in seconds
 
 documents::Measured import_ort(std::string_view text, std::string_view subject, const ImportOptions& options);
 // `layers`: the text of TensorRT's layer information, or empty.

@@ -60,21 +60,36 @@ constexpr Signature kSignatures[] = {
     {ProfileFormat::Kineto,      '[', "",              {"\"cpu_op\""}},
     {ProfileFormat::Kineto,      '[', "",              {"\"cuda_runtime\""}},
     {ProfileFormat::Measured,    '{', "",              {"\"pagoda.measured/1\""}},
+    {ProfileFormat::OnnxRuntime, '{', "",              {"\"traceEvents\"", "_kernel_time\""}},  // saved by a viewer
+    {ProfileFormat::OnnxRuntime, '{', "",              {"\"traceEvents\"", "\"session_initialization\""}},
     {ProfileFormat::Kineto,      '{', "",              {"\"traceEvents\""}},
     {ProfileFormat::Kineto,      '{', "",              {"\"schemaVersion\""}},  // the events may be beyond the head
+    {ProfileFormat::Nsys,        0,   "Kernel Name",   {"DevId"}},
+    {ProfileFormat::Nsys,        0,   "Kernel Name",   {"QCount"}},
     {ProfileFormat::Ncu,         0,   "Kernel Name",   {"ID"}},
     {ProfileFormat::Rocprof,     0,   "Kernel_Name",   {"Start_Timestamp"}},
+    {ProfileFormat::Rocprof,     0,   "KernelName",    {"Index"}},
     {ProfileFormat::Rocprof,     0,   "KernelName",    {"BeginNs"}},
-    {ProfileFormat::Nsys,        0,   "CorrId",        {"Duration (", "Name"}},
+    {ProfileFormat::Rocprof,     0,   "TotalDurationNs", {"Calls"}},
+    {ProfileFormat::Nsys,        0,   "CorrId",        {"Duration", "Name"}},
+    {ProfileFormat::Nsys,        0,   "Total Time",    {"Time"}},  // sums of kernels, or another report
     {ProfileFormat::Jetson,      0,   "observed_time", {"cores", "observed_power"}},
 };
 // clang-format on
 
+// Whether a cell of a header begins with the word.
+bool has_cell(std::string_view line, std::string_view word) {
+  for (std::size_t at = line.find(word); at != std::string_view::npos; at = line.find(word, at + 1))
+    if (at == 0 || std::string_view(",;\t\"").find(line[at - 1]) != std::string_view::npos || word.empty()) return true;
+  return false;
+}
+
 bool fits(const Signature& signature, std::string_view head) {
   const bool is_json = head.front() == '[' || head.front() == '{';
   if (signature.first != (is_json ? head.front() : 0)) return false;
+  const auto holds = is_json ? has : has_cell;
   if (!is_json) head = line_with(head, signature.line);
-  return has(head, signature.words[0]) && has(head, signature.words[1]);
+  return !head.empty() && holds(head, signature.words[0]) && holds(head, signature.words[1]);
 }
 
 documents::Measured import_layers(std::string_view text, std::string_view subject, const ImportOptions& options) {

@@ -2,11 +2,14 @@
 // to the call that launched it, and so to the operator and the record_function ranges around that call. Otherwise, a
 // row is a CPU operator that no other operator called, including the time of inner ones. Times are in microseconds.
 //
-// "ProfilerStep#n" ranges, which profiler.step() writes, delimit runs; the k-th execution of a name in the same ranges
-// of each run is one row.
+// "ProfilerStep#n" ranges, which profiler.step() writes, delimit runs, else a range of the user that repeats; the k-th
+// execution of a name in the same ranges of each run is one row.
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -15,9 +18,11 @@
 
 #include "import/formats.h"
 #include "import/runs.h"
+#include "import/trace_events.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/plural.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::measured::import {
 namespace {
@@ -26,13 +31,17 @@ using base::JsonField;
 
 constexpr std::string_view kStep = "ProfilerStep#", kModule = "nn.Module: ";
 
-enum class Kind : std::uint8_t { Range, Op, Launch, Kernel };
+enum class Kind : std::uint8_t { Range, Op, Launch, Kernel, Trace };
 
 struct Event {
-  double start = 0, duration = 0;
+  double start = 0;
+  std::optional<double> duration = std::nullopt;
   std::int64_t correlation = -1;
   std::uint32_t name = 0, detail = 0, lane = 0;  // indices in Trace::texts; lane: the thread, or the stream
+  std::uint32_t device = 0;                      // of a kernel; index in Trace::texts
   Kind kind = Kind::Op;
+
+  double end() const { return start + duration.value_or(0); }
 };
 
 // The ranges and the operator around an operator or a launch on its thread.
@@ -44,7 +53,10 @@ struct Trace {
   std::vector<std::string> texts;
   std::unordered_map<std::string, std::uint32_t> index;
   std::vector<Event> host, kernels, steps;
-  std::size_t events = 0, without_time = 0;
+  std::vector<Event> ranges;      // of the user, outside all others; set by walk()
+  std::optional<double> longest;  // microseconds that the profiler ran; empty: not known
+  std::size_t without_time = 0;
+  ImpossibleTimes impossible = {};
 
   std::uint32_t intern(std::string text) {
     const auto [found, is_new] = index.try_emplace(std::move(text), static_cast<std::uint32_t>(texts.size()));
@@ -53,12 +65,30 @@ struct Trace {
   }
 };
 
+// Categories in lower case, as PyTorch 1.8 to 1.11 and later ones spell them.
+// clang-format off
+constexpr std::pair<std::string_view, Kind> kCategories[] = {
+    {"cpu_op",          Kind::Op},
+    {"cuda_driver",     Kind::Launch},
+    {"cuda_runtime",    Kind::Launch},
+    {"gpu_memcpy",      Kind::Kernel},
+    {"gpu_memset",      Kind::Kernel},
+    {"hip_runtime",     Kind::Launch},
+    {"kernel",          Kind::Kernel},
+    {"memcpy",          Kind::Kernel},
+    {"memset",          Kind::Kernel},
+    {"operator",        Kind::Op},
+    {"runtime",         Kind::Launch},
+    {"trace",           Kind::Trace},
+    {"user_annotation", Kind::Range},
+    {"xpu_runtime",     Kind::Launch},
+};
+// clang-format on
+
 std::optional<Kind> kind_of(const std::string& category, const std::string& name) {
-  if (category == "cpu_op") return Kind::Op;
-  if (category == "user_annotation") return Kind::Range;
-  if (category == "python_function" && name.starts_with(kModule)) return Kind::Range;
-  if (category == "cuda_runtime" || category == "cuda_driver" || category == "hip_runtime") return Kind::Launch;
-  if (category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset") return Kind::Kernel;
+  if (category == "python_function") return name.starts_with(kModule) ? std::optional(Kind::Range) : std::nullopt;
+  for (const auto& [spelled, kind] : kCategories)
+    if (category == spelled) return kind;
   return std::nullopt;
 }
 
@@ -73,37 +103,87 @@ std::string detail_of(const JsonField& arguments, Kind kind) {
   return cat("grid ", printed(arguments, "grid"), ", block ", printed(arguments, "block"));
 }
 
-// The member's text; empty if there is none.
-std::string label_of(const JsonField& event, const char* key) {
-  const auto found = event.find(key);
-  return found && found->value().is_text() ? found->text() : "";
-}
-
-void read_event(const JsonField& json, Trace& trace) {
+TraceEvents::SetDuration add_event(const JsonField& json, Trace& trace) {
   const auto name = json.find("name");
-  if (label_of(json, "ph") != "X" || !name || !name->value().is_text()) return;
+  if (!name || !name->value().is_text()) return {};
   const std::string label = name->text();
-  const std::optional<Kind> kind = kind_of(label_of(json, "cat"), label);
-  if (!kind) return;
-  const std::optional<double> start = json.number("ts"), duration = json.number("dur");
-  ++trace.events;
-  if (!start || !duration || *duration < 0) {
+  const std::optional<Kind> kind = kind_of(base::lower(event_text(json, "cat")), label);
+  if (!kind) return {};
+  const std::optional<double> start = event_number(json, "ts");
+  if (*kind == Kind::Trace) {
+    if (const auto duration = event_number(json, "dur"); duration.value_or(0) > 0)
+      trace.longest = std::max(trace.longest.value_or(0), *duration);
+    return {};
+  }
+  if (!start) {
     ++trace.without_time;
-    return;
+    return {};
   }
   // kineto writes threads and streams as numbers or strings.
-  const std::uint32_t lane = trace.intern(cat(printed(json, "pid"), ":", printed(json, "tid")));
-  Event event{*start, *duration, -1, trace.intern(label), 0, lane, *kind};
+  const std::uint32_t lane = trace.intern(cat(event_text(json, "pid"), ":", event_text(json, "tid")));
+  Event event{*start, event_number(json, "dur"), -1, trace.intern(label), 0, lane, 0, *kind};
   if (const auto arguments = json.find("args"); arguments && arguments->value().is_object()) {
-    event.correlation = arguments->integer("correlation").value_or(-1);
+    event.correlation = event_integer(*arguments, "correlation").value_or(-1);
     event.detail = trace.intern(detail_of(*arguments, *kind));
     if (*kind == Kind::Kernel && arguments->find("stream"))
-      event.lane = trace.intern("stream " + printed(*arguments, "stream"));
+      event.lane = trace.intern("stream " + event_text(*arguments, "stream"));
+    if (*kind == Kind::Kernel)
+      event.device = trace.intern(
+          event_text(arguments->has("device") ? *arguments : json, arguments->has("device") ? "device" : "pid"));
   }
-  if (*kind == Kind::Range && label.starts_with(kStep))
-    trace.steps.push_back(event);
-  else
-    (*kind == Kind::Kernel ? trace.kernels : trace.host).push_back(event);
+  const bool is_step = label.starts_with(kStep);  // an operator before PyTorch 1.12
+  std::vector<Event>& events = is_step ? trace.steps : *kind == Kind::Kernel ? trace.kernels : trace.host;
+  events.push_back(event);
+  return [&events, at = events.size() - 1](double duration) { events[at].duration = duration; };
+}
+
+// Clears times that cannot be. Calls of the host without one are left out: their ranges are not known.
+void check_events(Trace& trace, std::vector<std::string>& notes) {
+  for (std::vector<Event>* events : {&trace.host, &trace.steps})
+    trace.without_time += std::erase_if(*events, [](const Event& each) { return each.duration.value_or(-1) < 0; });
+  // Kernels end before the call that waits for the device at the end of the trace.
+  double first = std::numeric_limits<double>::infinity(), last = -first, call = -first;
+  bool has_waited = false;
+  for (const Event& event : trace.host) {
+    first = std::min(first, event.start), last = std::max(last, event.end());
+    if (event.kind != Kind::Launch || event.start < call) continue;
+    call = event.start;
+    has_waited = trace.texts[event.name].find("DeviceSynchronize") != std::string::npos;
+  }
+  if (!trace.longest && has_waited) trace.longest = last - first;
+  TimelineRules rules{.longest = trace.longest ? std::optional(*trace.longest * kMicrosecond) : std::nullopt};
+  const auto check = [&](std::vector<Event>& events, bool are_alone) {
+    const bool is_whole = std::ranges::all_of(events, [](const Event& event) {
+      return event.start == std::floor(event.start) && event.duration == std::floor(event.duration.value_or(0));
+    });
+    rules.resolution = is_whole ? kMicrosecond : 0;
+    rules.are_kernels = are_alone;
+    std::vector<Stretch> stretches;
+    std::vector<Event*> checked;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> lanes;
+    for (Event& event : events) {
+      if (event.kind != Kind::Op && event.kind != Kind::Kernel) continue;
+      checked.push_back(&event);
+      stretches.push_back(
+          {event.start * kMicrosecond, event.duration ? std::optional(*event.duration * kMicrosecond) : std::nullopt,
+           lanes.try_emplace({event.device, event.lane}, static_cast<std::uint32_t>(lanes.size())).first->second,
+           are_alone});
+    }
+    const std::size_t dependent = check_times(
+        stretches, rules, [&](std::size_t i) { return std::string_view(trace.texts[checked[i]->name]); },
+        trace.impossible);
+    for (std::size_t i = 0; i < checked.size(); ++i) {
+      const auto& [start, seconds, lane, is_alone] = stretches[i];
+      Event& event = *checked[i];
+      if (!seconds)
+        event.duration.reset();
+      else if (start != event.start * kMicrosecond)
+        event.start = start / kMicrosecond, event.duration = *seconds / kMicrosecond;
+    }
+    return dependent;
+  };
+  note_times({}, check(trace.kernels, true), "launch", notes);
+  if (trace.kernels.empty()) check(trace.host, false);
 }
 
 // The run that contains a time; -1: none.
@@ -112,14 +192,16 @@ std::ptrdiff_t run_at(double time, const std::vector<Event>& steps) {
   const auto after = std::ranges::upper_bound(steps, time, {}, &Event::start);
   if (after == steps.begin()) return -1;
   const Event& step = *std::prev(after);
-  return time <= step.start + step.duration ? after - steps.begin() - 1 : -1;
+  return time <= step.end() ? after - steps.begin() - 1 : -1;
 }
 
 // Walks each thread's events in time order and calls `visit` with every outermost operator and every launch, and its
-// context.
+// context. Calls of a thread nest: an operator that outlasts the one around it has an impossible time.
 template <typename Visit>
 void walk(Trace& trace, Visit visit) {
-  std::ranges::stable_sort(trace.host, {}, [](const Event& e) { return std::tuple(e.lane, e.start, -e.duration); });
+  constexpr double kResolution = 1;  // microseconds: old traces round both stamps
+  std::ranges::stable_sort(trace.host, {},
+                           [](const Event& e) { return std::tuple(e.lane, e.start, -e.duration.value_or(0)); });
   struct Open {
     double end;
     std::uint32_t path;  // includes this event if it is a range
@@ -127,18 +209,26 @@ void walk(Trace& trace, Visit visit) {
   };
   std::vector<Open> open;
   std::uint32_t lane = 0;
-  for (const Event& event : trace.host) {
+  for (Event& event : trace.host) {
     if (event.lane != std::exchange(lane, event.lane)) open.clear();
     while (!open.empty() && open.back().end <= event.start) open.pop_back();
+    if (event.kind == Kind::Op && !open.empty() && open.back().op != 0 && event.duration &&
+        event.end() > open.back().end + kResolution) {
+      trace.impossible.add(Fault::Overlapping, trace.texts[event.name], *event.duration * kMicrosecond);
+      event.duration.reset();
+    }
     const std::uint32_t path = open.empty() ? 0 : open.back().path, op = open.empty() ? 0 : open.back().op;
     if (event.kind == Kind::Range) {
       const std::string before = trace.texts[path];
       std::string label = trace.texts[event.name];
-      if (label.starts_with(kModule)) label.erase(0, kModule.size());
-      open.push_back({event.start + event.duration, trace.intern(before.empty() ? label : before + "/" + label), op});
+      if (label.starts_with(kModule))
+        label.erase(0, kModule.size());
+      else if (before.empty())
+        trace.ranges.push_back(event);
+      open.push_back({event.end(), trace.intern(before.empty() ? label : before + "/" + label), op});
     } else if (event.kind == Kind::Op) {
       if (op == 0) visit(event, Context{path, event.name});
-      open.push_back({event.start + event.duration, path, op == 0 ? event.name : op});
+      open.push_back({event.end(), path, op == 0 ? event.name : op});
     } else {
       visit(event, Context{path, op});
     }
@@ -188,66 +278,106 @@ std::string device_of(const JsonField& rest) {
   return all.empty() || !all.front().value().is_object() ? "" : all.front().text("name");
 }
 
+// Takes the user's ranges as runs if they are one range that repeats, each time with the same launches.
+void find_runs_by_range(const std::vector<Pick>& picks, Trace& trace, std::vector<std::string>& notes) {
+  std::vector<Event> ranges = std::exchange(trace.ranges, {});
+  std::ranges::sort(ranges, {}, &Event::start);
+  if (ranges.size() < 2) return;
+  std::vector<std::vector<std::uint32_t>> launches(ranges.size());
+  for (std::size_t i = 0; i < ranges.size(); ++i)
+    if (ranges[i].name != ranges[0].name || (i > 0 && ranges[i].start < ranges[i - 1].end())) return;
+  for (const Pick& pick : picks)
+    if (const std::ptrdiff_t run = run_at(pick.launched, ranges); run >= 0)
+      launches[static_cast<std::size_t>(run)].push_back(pick.event.name);
+  if (launches[0].empty() || !std::ranges::all_of(launches, [&](const auto& each) { return each == launches[0]; }))
+    return;
+  notes.push_back(cat("the range \"", trace.texts[ranges[0].name], "\" repeats ", ranges.size(),
+                      " times with the same launches: each is taken as a run; give --runs 1 if they are one run"));
+  trace.steps = std::move(ranges);
+}
+
 }  // namespace
 
 documents::Measured import_kineto(std::string_view content, std::string_view subject, const ImportOptions& options) {
   Trace trace;
   trace.intern("");
+  TraceEvents events([&](const JsonField& event) { return add_event(event, trace); });
   const base::JsonDocument rest = base::parse_json_elements(
-      content, subject, "traceEvents", [&](const JsonField& event, std::size_t) { read_event(event, trace); });
-  std::ranges::sort(trace.steps, {}, &Event::start);
+      content, subject, "traceEvents", [&](const JsonField& event, std::size_t) { events.read(event); });
 
   documents::Measured measured;
   measured.source = "kineto";
   measured.tool = "torch.profiler";
   measured.device = device_of(rest.root());
+  check_events(trace, measured.notes);
+  std::ranges::sort(trace.steps, {}, &Event::start);
   const std::vector<Pick> picks = picks_of(trace, measured);
+  const bool is_of_host = trace.kernels.empty();
+  trace.impossible.note(is_of_host ? "call" : "launch", is_of_host ? "calls" : "launches", measured.notes);
   if (picks.empty())
     base::fail(subject, "holds no operator and no kernel with a time; profile with activities CPU or CUDA");
 
+  if (options.runs && !trace.steps.empty() && *options.runs != static_cast<std::int64_t>(trace.steps.size()))
+    base::fail(subject, cat("has ", base::counted(trace.steps.size(), "ProfilerStep range"), ", and `runs` is ",
+                            *options.runs, "; leave `runs` out"));
+  const bool has_profiler_steps = !trace.steps.empty();
+  if (!has_profiler_steps && !options.runs) find_runs_by_range(picks, trace, measured.notes);
   const bool has_steps = !trace.steps.empty();
-  const std::size_t per_run =
-      has_steps ? 0 : launches_per_run(picks.size(), options, subject, "launch", [&](std::size_t i) {
-        return std::pair<std::string_view, std::string_view>(trace.texts[picks[i].event.name], "");
-      });
-  set_runs(has_steps ? trace.steps.size() : picks.size() / per_run, options.warmup, measured);
+  RunLength length;
+  if (!has_steps)
+    length = launches_per_run(picks.size(), options, subject, "launch", [&](std::size_t i) {
+      const auto& [event, context, launched] = picks[i];
+      return LaunchLabel{trace.texts[event.name], trace.texts[context.path], trace.texts[event.detail]};
+    });
+  set_runs(has_steps ? trace.steps.size() : picks.size() / length.launches, options.warmup, measured);
 
+  std::set<std::uint32_t> devices;
+  for (const Event& kernel : trace.kernels) devices.insert(kernel.device);
   KernelRows rows;
-  std::map<std::array<std::size_t, 4>, std::size_t> occurrences;  // of a name, operator and path in a run
+  std::map<std::array<std::size_t, 5>, std::size_t> occurrences;  // of a name, operator and path on a device in a run
   std::size_t outside = 0;
   double outside_microseconds = 0;
   for (std::size_t i = 0; i < picks.size(); ++i) {
     const auto& [event, context, launched] = picks[i];
-    const std::ptrdiff_t at = has_steps ? run_at(launched, trace.steps) : static_cast<std::ptrdiff_t>(i / per_run);
+    const std::ptrdiff_t at =
+        has_steps ? run_at(launched, trace.steps) : static_cast<std::ptrdiff_t>(i / length.launches);
     if (at < 0) {
       ++outside;
-      outside_microseconds += event.duration;
+      outside_microseconds += event.duration.value_or(0);
       continue;
     }
     documents::MeasuredKernel kernel;
     kernel.name = trace.texts[event.name];
     kernel.op_type = trace.texts[context.op];
     kernel.nvtx = trace.texts[context.path];
-    if (event.kind == Kind::Kernel) kernel.provider = trace.texts[event.lane];
+    if (event.kind == Kind::Kernel)
+      kernel.provider =
+          cat(devices.size() > 1 ? cat("device ", trace.texts[event.device], ", ") : "", trace.texts[event.lane]);
     kernel.detail = trace.texts[event.detail];
     const auto run = static_cast<std::size_t>(at);
-    const std::size_t occurrence = occurrences[{run, event.name, context.op, context.path}]++;
-    rows.add(cat(event.name, " ", context.op, " ", context.path, " ", occurrence), kernel, run,
-             {event.duration * kMicrosecond});
+    const std::size_t occurrence = occurrences[{run, event.device, event.name, context.op, context.path}]++;
+    LaunchSample sample{event.duration ? std::optional(*event.duration * kMicrosecond) : std::nullopt};
+    sample.start = event.start * kMicrosecond;
+    rows.add(cat(event.device, " ", event.name, " ", context.op, " ", context.path, " ", occurrence), kernel, run,
+             sample);
   }
   std::move(rows).finish(measured);
+  note_devices(devices.size(), measured.notes);
+  if (!length.note.empty()) measured.notes.push_back(length.note);
 
-  if (has_steps) {
+  if (has_profiler_steps || (has_steps && trace.kernels.empty())) {
     std::vector<double> seconds;
-    for (const Event& step : trace.steps) seconds.push_back(step.duration * kMicrosecond);
+    for (const Event& step : trace.steps) seconds.push_back(*step.duration * kMicrosecond);
     set_run_seconds(std::move(seconds), measured);
+  } else if (has_steps) {
+    add_missing(measured, {{"seconds", "ranges of the host do not wait for the kernels that they launch"}});
   } else {
     add_missing(measured, {{"seconds", "the trace has no ProfilerStep range; call profiler.step() after each run"}});
   }
   if (outside > 0)
     measured.notes.push_back(cat(base::counted(outside, "launch", "launches"), " (",
-                                 static_cast<std::int64_t>(outside_microseconds),
-                                 " µs in all) outside every ProfilerStep range left out"));
+                                 static_cast<std::int64_t>(outside_microseconds), " µs in all) outside every ",
+                                 has_profiler_steps ? "ProfilerStep range" : "run", " left out"));
   if (trace.without_time > 0)
     measured.notes.push_back(cat(base::counted(trace.without_time, "event"), " without a time left out"));
   add_missing(measured, {{"flops", "torch.profiler counts none in hardware"},

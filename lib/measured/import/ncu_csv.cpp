@@ -2,6 +2,7 @@
 // launch), or the table that --csv alone prints (one row per metric). Lines of the profiled program before the header
 // are skipped.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string>
@@ -87,12 +88,13 @@ class NcuTable {
   }
 
   const std::set<std::string>& unread() const { return unread_; }
+  const std::set<std::string>& without_unit() const { return without_unit_; }
 
  private:
   const std::string& cell(std::string_view name) const { return table_.cell(table_.find({name})); }
 
   Launch describe() const {
-    Launch launch{.device = cell("device__attribute_display_name")};
+    Launch launch{.device = cell("device__attribute_display_name"), .agent = cell("Device")};
     documents::MeasuredKernel& kernel = launch.kernel;
     kernel.name = cell("Kernel Name");
     if (const std::string& stream = cell("Stream"); !stream.empty()) kernel.provider = "stream " + stream;
@@ -117,15 +119,26 @@ class NcuTable {
     const auto [found, is_new] = by_id_.try_emplace(cat(cell("Process ID"), "\n", cell("ID")), launches_.size());
     if (is_new) launches_.push_back(describe());
     const std::string& metric = cell("Metric Name");
-    if (is_used_metric(metric, chip_)) 
+    if (is_used_metric(metric, chip_))
       put(launches_[found->second], metric, cell("Metric Unit"), table_.find({"Metric Value"}));
   }
 
   void put(Launch& launch, const std::string& metric, const std::string& unit, CsvTable::Column column) {
-    const std::optional<double> number = table_.number_or_none(column), scale = unit_scale(unit);
-    if (!number || *number < 0) {
+    const std::optional<double> number = table_.number_or_none(column), base_unit = base_scale(metric);
+    const bool is_time = base_unit && *base_unit != 1;
+    if (!number || *number < 0 || (is_time && *number == 0)) {
       unread_.insert(metric);
       return;
+    }
+    std::optional<double> scale = unit_scale(unit);
+    if (unit.empty() && base_unit) {
+      // In the base unit these are whole, in the units that ncu chooses they rarely are.
+      if (*number != std::floor(*number))
+        base::fail(table_.place(), cat("\"", metric, "\" is ", table_.cell(column),
+                                       " without a unit; expected the row of units below the header. Export with ncu "
+                                       "--csv --page raw, and keep that row"));
+      scale = base_unit;
+      without_unit_.insert(metric);
     }
     if (!scale)
       base::fail(table_.place(),
@@ -140,7 +153,8 @@ class NcuTable {
   std::vector<std::size_t> nvtx_, metrics_;  // columns
   std::map<std::string, std::size_t> by_id_;
   std::vector<Launch> launches_;
-  std::set<std::string> unread_;  // metrics without a number for some launch
+  std::set<std::string> unread_;        // metrics without a number for some launch
+  std::set<std::string> without_unit_;  // read in the base unit
 };
 
 // If a kernel's name indicates tensor cores but no metric counts them, marks its sum of operations as unknown.
@@ -183,15 +197,18 @@ void name_missing(documents::Measured& measured) {
 documents::Measured import_ncu(std::string_view text, std::string_view subject, const ImportOptions& options) {
   const documents::ChipMetrics* chip = options.chip.empty() ? nullptr : &documents::chip_metrics(options.chip);
   NcuTable table(text, subject, chip);
-  const std::vector<Launch> launches = table.launches();
-  documents::Measured measured = measured_of(launches, "launch", subject, options,
+  documents::Measured measured = measured_of(table.launches(), "launch", subject, options,
                                              [&](const Launch& launch) { return sample_of_launch(launch, chip); });
   measured.source = "ncu";
   measured.tool = "Nsight Compute";
   name_missing(measured);
   if (measured.device.empty()) add_missing(measured, {{"device", "no device__attribute_display_name in the file"}});
   for (const std::string& metric : table.unread())
-    measured.notes.push_back(metric + " has no number for some kernels (n/a or negative); it is unknown there");
+    measured.notes.push_back(metric +
+                             " has no number for some kernels (n/a, negative, or no time); it is unknown there");
+  for (const std::string& metric : table.without_unit())
+    measured.notes.push_back(cat(metric, " has no unit in the file; it is read in Nsight Compute's base unit, ",
+                                 *base_scale(metric) == 1 ? "bytes" : "nanoseconds"));
   return measured;
 }
 

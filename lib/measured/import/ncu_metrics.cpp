@@ -5,6 +5,7 @@
 #include <array>
 
 #include "import/engine_names.h"
+#include "import/formats.h"
 #include "pagoda/base/cat.h"
 
 namespace pagoda::measured::import {
@@ -263,6 +264,14 @@ std::optional<double> unit_scale(std::string_view unit) {
   for (const auto& [prefix, scale] : kMultiples)
     if (unit.front() == prefix && is_base(unit.substr(1))) return scale;
   return std::nullopt;
+}
+
+std::optional<double> base_scale(std::string_view metric) {
+  if (std::ranges::find(kTimes, metric) != kTimes.end()) return kNanosecond;
+  const bool is_of_bytes = std::ranges::any_of(kByteMetrics, [&](const ByteMetric& row) {
+    return row.bytes == 1 && metric.starts_with(row.base) && metric.substr(row.base.size()) == kSum;
+  });
+  return is_of_bytes ? std::optional(1.0) : std::nullopt;
 }
 
 bool is_used_metric(std::string_view metric, const documents::ChipMetrics* chip) {

@@ -21,6 +21,8 @@ bool is_used_metric(std::string_view metric, const documents::ChipMetrics* chip)
 // The factor that converts a printed value to SI units: 1e-6 for "us", 1e9 for "Gbyte", 1 for counts. Empty: unknown
 // unit.
 std::optional<double> unit_scale(std::string_view unit);
+// The factor of Nsight Compute's base unit of a metric: 1e-9 for times, 1 for bytes. Empty: a count, or not used.
+std::optional<double> base_scale(std::string_view metric);
 
 // `metrics`: by name, in SI units. Values that no metric measures are absent from the sample. A chip adds its
 // formulas; a precision that it can count but `metrics` do not give then has no value.

@@ -2,12 +2,15 @@
 // "model_run" around each call of Run. Written by its C++ class profiling::Profiler; times are whole microseconds.
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "import/formats.h"
 #include "import/runs.h"
+#include "import/trace_events.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
 
@@ -57,14 +60,26 @@ std::string shapes(const JsonField& arguments, const char* key) {
 }
 
 std::int64_t whole(const JsonField& event, const char* key) {
-  const std::optional<std::int64_t> value = event.integer(key);
+  const std::optional<std::int64_t> value = event_integer(event, key);
   if (!value || *value < 0) event.fail(std::string("expected \"") + key + "\" as a count of microseconds");
   return *value;
 }
 
+// Longer ones cannot be, and sums of them must not overflow.
+constexpr std::int64_t kLongest = 10'000'000'000'000;  // microseconds: 115 days
+
+// One that only begins is unknown until it ends.
+std::int64_t duration_of(const JsonField& event) {
+  return event_text(event, "ph") == "B" ? -1 : std::min(kLongest, whole(event, "dur"));
+}
+
+// From the difference of two stamps.
+std::int64_t microseconds_of(double microseconds) {
+  return std::llround(std::clamp(microseconds, 0.0, static_cast<double>(kLongest)));
+}
+
 RunEvent read_run(const JsonField& event) {
-  const auto thread = event.find("tid");
-  return {whole(event, "ts"), whole(event, "dur"), thread && thread->value().is_integer() ? thread->integer() : 0};
+  return {whole(event, "ts"), duration_of(event), event_integer(event, "tid").value_or(0)};
 }
 
 void read_node(const JsonField& event, std::string name, Profile& profile) {
@@ -73,13 +88,13 @@ void read_node(const JsonField& event, std::string name, Profile& profile) {
   kernel.name = kernel.node = name;
   std::string key = name + '\n';
   if (const auto arguments = event.find("args"); arguments && arguments->value().is_object()) {
-    kernel.op_type = arguments->text("op_name");
-    kernel.provider = arguments->text("provider");
+    kernel.op_type = event_text(*arguments, "op_name");
+    kernel.provider = event_text(*arguments, "provider");
     const std::string inputs = shapes(*arguments, "input_type_shape"),
                       outputs = shapes(*arguments, "output_type_shape");
     if (!inputs.empty() || !outputs.empty()) kernel.detail = inputs + " -> " + outputs;
     // Shapes may differ from run to run; the node is the same.
-    key += kernel.op_type + '\n' + arguments->text("node_index");
+    key += kernel.op_type + '\n' + event_text(*arguments, "node_index");
   }
   const auto [at, is_new] = profile.index.try_emplace(key, profile.kernels.size());
   if (is_new) {
@@ -89,22 +104,33 @@ void read_node(const JsonField& event, std::string name, Profile& profile) {
   profile.nodes.push_back({read_run(event), at->second});
 }
 
-void read_event(const JsonField& event, Profile& profile) {
-  if (!event.value().is_object()) event.fail("expected an event object");
-  const std::string category = event.text("cat"), name = event.text("name");
+TraceEvents::SetDuration add_event(const JsonField& event, Profile& profile) {
+  const std::string category = event_text(event, "cat"), name = event_text(event, "name");
+  profile.is_profile = profile.is_profile || category == "Node" || category == "Session";
+  const auto set = [](auto& events) -> TraceEvents::SetDuration {
+    return
+        [&events, at = events.size() - 1](double microseconds) { events[at].duration = microseconds_of(microseconds); };
+  };
   if (category == "Node" && name.ends_with(kSuffix)) {
     read_node(event, name, profile);
-  } else if (category == "Kernel") {
-    // ONNX Runtime writes GPU kernels directly after the node that launched them.
-    if (profile.nodes.empty()) return;
-    NodeEvent& node = profile.nodes.back();
-    node.gpu = std::max<std::int64_t>(node.gpu, 0) + whole(event, "dur");
-    ++profile.gpu_kernels;
-  } else if (category == "Session" && name == "model_run") {
-    profile.runs.push_back(read_run(event));
+    return set(profile.nodes);
   }
-  profile.is_profile = profile.is_profile || category == "Node" || category == "Session";
+  if (category == "Session" && name == "model_run") {
+    profile.runs.push_back(read_run(event));
+    return set(profile.runs);
+  }
+  // ONNX Runtime writes GPU kernels directly after the node that launched them.
+  if (category != "Kernel" || profile.nodes.empty()) return {};
+  ++profile.gpu_kernels;
+  const auto add = [&nodes = profile.nodes, at = profile.nodes.size() - 1](double microseconds) {
+    nodes[at].gpu = std::max<std::int64_t>(nodes[at].gpu, 0) + microseconds_of(microseconds);
+  };
+  if (event_text(event, "ph") == "B") return add;
+  add(static_cast<double>(duration_of(event)));
+  return {};
 }
+
+bool is_control_flow(const std::string& op) { return std::ranges::find(kControlFlow, op) != kControlFlow.end(); }
 
 // Sorts the nodes by time. Records their nesting in control-flow nodes, and the time of bodies so that it can be
 // subtracted.
@@ -117,9 +143,34 @@ void nest(Profile& profile) {
       open.pop_back();
     if (!open.empty()) nodes[open.back()].in_body += nodes[i].duration;
     nodes[i].parents = open;
-    const std::string& op = profile.kernels[nodes[i].kernel].op_type;
-    if (std::ranges::find(kControlFlow, op) != kControlFlow.end()) open.push_back(i);
+    if (is_control_flow(profile.kernels[nodes[i].kernel].op_type)) open.push_back(i);
   }
+}
+
+// The executions whose times cannot be: nodes of a thread follow each other, but for those with bodies, and none is
+// longer than its run.
+std::vector<bool> impossible_nodes(const Profile& profile, std::vector<std::string>& notes) {
+  std::vector<Stretch> stretches;
+  std::map<std::int64_t, std::uint32_t> lanes;
+  std::optional<double> longest;
+  for (const RunEvent& run : profile.runs)
+    longest = std::max(longest.value_or(0), static_cast<double>(run.duration) * kMicrosecond);
+  const auto name = [&](std::size_t i) { return std::string_view(profile.kernels[profile.nodes[i].kernel].name); };
+  for (const NodeEvent& node : profile.nodes)
+    stretches.push_back(
+        {static_cast<double>(node.start) * kMicrosecond,
+         node.duration < 0 ? std::nullopt : std::optional(static_cast<double>(node.duration) * kMicrosecond),
+         lanes.try_emplace(node.thread, static_cast<std::uint32_t>(lanes.size())).first->second,
+         !is_control_flow(profile.kernels[node.kernel].op_type)});
+  ImpossibleTimes found;
+  check_times(stretches, {.resolution = kMicrosecond, .longest = longest}, name, found);
+  found.note("execution of a node", "executions of nodes", notes);
+  std::vector<bool> impossible;
+  for (const Stretch& each : stretches) impossible.push_back(!each.seconds);
+  // What a body takes is taken off the node around it.
+  for (std::size_t i = impossible.size(); i-- > 0;)
+    if (impossible[i] && !profile.nodes[i].parents.empty()) impossible[profile.nodes[i].parents.back()] = true;
+  return impossible;
 }
 
 // The run around a node's execution: one on the same thread, else any; -1: none.
@@ -140,13 +191,15 @@ std::ptrdiff_t run_of(const NodeEvent& node, const std::vector<RunEvent>& runs) 
 
 documents::Measured import_ort(std::string_view text, std::string_view subject, const ImportOptions& options) {
   Profile profile;
+  TraceEvents events([&](const JsonField& event) { return add_event(event, profile); });
   base::parse_json_elements(text, subject, "traceEvents",
-                            [&](const JsonField& event, std::size_t) { read_event(event, profile); });
+                            [&](const JsonField& event, std::size_t) { events.read(event); });
   if (!profile.is_profile)
     base::fail(subject,
                "holds no events of ONNX Runtime; expected the file that SessionOptions.enable_profiling writes");
   if (profile.nodes.empty())
     base::fail(subject, "holds no \"…_kernel_time\" event; run the session at least once before its profile is ended");
+  std::erase_if(profile.runs, [](const RunEvent& run) { return run.duration < 0; });
   std::ranges::sort(profile.runs, {}, &RunEvent::start);
   nest(profile);
 
@@ -155,9 +208,12 @@ documents::Measured import_ort(std::string_view text, std::string_view subject, 
   measured.tool = "ONNX Runtime";
   set_runs(profile.runs.size(), options.warmup, measured);
 
+  const std::vector<bool> impossible = impossible_nodes(profile, measured.notes);
   KernelRows rows;
   std::size_t outside = 0;
-  for (const NodeEvent& node : profile.nodes) {
+  std::map<std::pair<std::ptrdiff_t, std::string>, std::size_t> nameless;  // executions by run and key
+  for (std::size_t i = 0; i < profile.nodes.size(); ++i) {
+    const NodeEvent& node = profile.nodes[i];
     const std::ptrdiff_t run = profile.runs.empty() ? 0 : run_of(node, profile.runs);
     if (run < 0) {
       ++outside;
@@ -170,8 +226,11 @@ documents::Measured import_ort(std::string_view text, std::string_view subject, 
       (kernel.nvtx += kernel.nvtx.empty() ? "" : "/") += name;
       key += '\n' + profile.keys[profile.nodes[parent].kernel];
     }
+    if (kernel.name.empty()) key += cat("\n", nameless[{run, key}]++);  // each may be another node
     const std::int64_t own = node.gpu >= 0 ? node.gpu : std::max<std::int64_t>(0, node.duration - node.in_body);
-    rows.add(key, kernel, static_cast<std::size_t>(run), {static_cast<double>(own) * kMicrosecond});
+    LaunchSample sample;
+    if (node.gpu >= 0 || !impossible[i]) sample.seconds = static_cast<double>(own) * kMicrosecond;
+    rows.add(key, kernel, static_cast<std::size_t>(run), sample);
   }
   std::move(rows).finish(measured);
 

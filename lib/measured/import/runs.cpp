@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/plural.h"
 #include "pagoda/base/statistics.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::measured::import {
 namespace {
@@ -18,7 +20,79 @@ documents::Spread spread_of(const base::Summary& summary, const std::vector<doub
   return {summary.min, summary.max, mean, static_cast<std::int64_t>(summary.n)};
 }
 
+// Length of the shortest sequence that the whole list repeats; that of the list if it repeats none. By the prefix
+// function of Knuth, Morris and Pratt.
+std::size_t period(const std::vector<std::size_t>& list) {
+  std::vector<std::size_t> border(list.size(), 0);
+  for (std::size_t i = 1; i < list.size(); ++i) {
+    std::size_t length = border[i - 1];
+    while (length > 0 && list[i] != list[length]) length = border[length - 1];
+    border[i] = length + (list[i] == list[length] ? 1 : 0);
+  }
+  const std::size_t shortest = list.empty() ? 0 : list.size() - border.back();
+  return shortest > 0 && list.size() % shortest == 0 ? shortest : list.size();
+}
+
+// The runs that the order of launches shows. A list of one kind of launch shows none: it may be layers or runs.
+RunLength repeated_length(std::size_t launches, std::string_view noun,
+                          const std::function<LaunchLabel(std::size_t)>& launch) {
+  std::unordered_map<std::string, std::size_t> kinds;
+  std::vector<std::size_t> list;
+  list.reserve(launches);
+  for (std::size_t i = 0; i < launches; ++i) {
+    const auto [name, nvtx, detail] = launch(i);
+    list.push_back(kinds.try_emplace(cat(name, "\n", nvtx, "\n", detail), kinds.size()).first->second);
+  }
+  const std::size_t length = period(list), runs = length > 0 ? launches / length : 1;
+  if (runs > 1 && length > 1)
+    return {length, cat("the same ", length, " launches follow each other in the same order ", runs,
+                        " times: taken as ", runs, " runs; give --runs 1 if they are one run")};
+  if (launches > 1 && runs == launches)
+    return {launches, cat("the file holds ", launches, " ", noun,
+                          "es of one kernel and does not say whether they are one run or ", launches,
+                          "; taken as one: give --runs N for another number")};
+  return {launches, "the file does not say how many runs of the model it holds; it is taken as one"};
+}
+
+// Clears times that cannot be.
+void check_launches(std::vector<Launch>& launches, std::string_view noun, std::vector<std::string>& notes) {
+  std::map<std::string, std::uint32_t> lanes;
+  std::vector<Stretch> stretches;
+  std::vector<std::size_t> stamped;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const Launch& launch = launches[i];
+    if (!launch.start) continue;
+    const std::uint32_t lane = lanes.try_emplace(launch.stream, static_cast<std::uint32_t>(lanes.size())).first->second;
+    stretches.push_back({*launch.start, launch.seconds, lane, !launch.stream.empty()});
+    stamped.push_back(i);
+  }
+  ImpossibleTimes found;
+  const std::size_t dependent = check_times(
+      stretches, {.are_kernels = true},
+      [&](std::size_t i) { return std::string_view(launches[stamped[i]].kernel.name); }, found);
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    launches[stamped[i]].start = stretches[i].start;
+    launches[stamped[i]].seconds = stretches[i].seconds;
+  }
+  note_times(found, dependent, noun, notes);
+}
+
 }  // namespace
+
+void note_devices(std::size_t devices, std::vector<std::string>& notes) {
+  if (devices > 1)
+    notes.push_back(
+        cat("the kernels ran on ", devices, " devices, which work at the same time: their sum is no latency"));
+}
+
+void note_times(const ImpossibleTimes& found, std::size_t dependent, std::string_view noun,
+                std::vector<std::string>& notes) {
+  found.note(std::string(noun), cat(noun, "es"), notes);
+  if (dependent > 0)
+    notes.push_back(
+        cat(base::counted(static_cast<std::int64_t>(dependent), cat(noun, " starts"), cat(noun, "es start")),
+            " before the one ahead in the stream ends, as dependent launches do; the overlap counts once"));
+}
 
 void set_runs(std::size_t runs, const std::optional<std::int64_t>& warmup, documents::Measured& measured) {
   const auto all = static_cast<std::int64_t>(std::max<std::size_t>(1, runs));
@@ -33,18 +107,18 @@ void set_run_seconds(std::vector<double> seconds, documents::Measured& measured)
   if (seconds.size() > 1) measured.spread = spread_of(summary, seconds);
 }
 
-std::size_t launches_per_run(std::size_t launches, const ImportOptions& options, std::string_view subject,
-                             std::string_view noun,
-                             const std::function<std::pair<std::string_view, std::string_view>(std::size_t)>& launch) {
-  const auto runs = static_cast<std::size_t>(std::max<std::int64_t>(1, options.runs.value_or(1)));
+RunLength launches_per_run(std::size_t launches, const ImportOptions& options, std::string_view subject,
+                           std::string_view noun, const std::function<LaunchLabel(std::size_t)>& launch) {
+  if (!options.runs) return repeated_length(launches, noun, launch);
+  const auto runs = static_cast<std::size_t>(std::max<std::int64_t>(1, *options.runs));
   if (launches % runs != 0)
     base::fail(subject, cat("holds ", launches, " ", noun, "es, which are not ", runs, " equal runs"));
   const std::size_t per_run = launches / runs;
   for (std::size_t i = per_run; i < launches; ++i)
-    if (const auto now = launch(i), before = launch(i % per_run); now != before)
-      base::fail(subject, cat(noun, " ", i % per_run + 1, " of run ", i / per_run + 1, " is \"", now.first,
-                              "\", of run 1 \"", before.first, "\"; the runs differ, so give another number of runs"));
-  return per_run;
+    if (const auto now = launch(i), before = launch(i % per_run); now.name != before.name || now.nvtx != before.nvtx)
+      base::fail(subject, cat(noun, " ", i % per_run + 1, " of run ", i / per_run + 1, " is \"", now.name,
+                              "\", of run 1 \"", before.name, "\"; the runs differ, so give another number of runs"));
+  return {per_run};
 }
 
 void add_missing(documents::Measured& measured, std::initializer_list<documents::Missing> missing) {
@@ -59,24 +133,32 @@ void accumulate(LaunchSample& sum, const LaunchSample& sample) {
   for (const auto& [precision, flops] : sample.flops) sum.flops.try_emplace(precision);
 }
 
-documents::Measured measured_of(const std::vector<Launch>& launches, std::string_view noun, std::string_view subject,
+documents::Measured measured_of(std::vector<Launch> launches, std::string_view noun, std::string_view subject,
                                 const ImportOptions& options,
                                 const std::function<LaunchSample(const Launch&)>& sample) {
   if (launches.empty()) base::fail(subject, cat("holds no ", noun, " below its header"));
-  const std::size_t per_run = launches_per_run(launches.size(), options, subject, noun, [&](std::size_t i) {
-    return std::pair<std::string_view, std::string_view>(launches[i].kernel.name, launches[i].kernel.nvtx);
+  const auto [per_run, note] = launches_per_run(launches.size(), options, subject, noun, [&](std::size_t i) {
+    const documents::MeasuredKernel& kernel = launches[i].kernel;
+    return LaunchLabel{kernel.name, kernel.nvtx, kernel.detail};
   });
   documents::Measured measured;
   set_runs(launches.size() / per_run, options.warmup, measured);
+  check_launches(launches, noun, measured.notes);
   KernelRows rows;
+  std::set<std::string> agents;
   for (std::size_t i = 0; i < launches.size(); ++i) {
-    const documents::MeasuredKernel& kernel = launches[i].kernel;
-    if (measured.device.empty()) measured.device = launches[i].device;
-    rows.add(cat(kernel.nvtx, "\n", kernel.name, "\n", kernel.detail), kernel, i / per_run, sample(launches[i]));
+    const Launch& launch = launches[i];
+    if (measured.device.empty()) measured.device = launch.device;
+    agents.insert(launch.agent);
+    LaunchSample numbers = sample(launch);
+    numbers.start = launch.start;
+    const documents::MeasuredKernel& kernel = launch.kernel;
+    rows.add(cat(launch.agent, "\n", kernel.nvtx, "\n", kernel.name, "\n", kernel.detail), kernel, i / per_run,
+             numbers);
   }
   std::move(rows).finish(measured);
-  if (!options.runs)
-    measured.notes.emplace_back("the file does not say how many runs of the model it holds; it is taken as one");
+  note_devices(agents.size(), measured.notes);
+  if (!note.empty()) measured.notes.push_back(note);
   return measured;
 }
 
@@ -84,6 +166,9 @@ void KernelRows::add(const std::string& key, const documents::MeasuredKernel& ke
                      const LaunchSample& sample) {
   const auto [found, is_new] = index_.try_emplace(key, rows_.size());
   if (is_new) rows_.push_back({kernel, {}});
+  Span& span = spans_[run];
+  span.is_whole = span.is_whole && sample.start && sample.seconds;
+  if (sample.start && sample.seconds) span.intervals.emplace_back(*sample.start, *sample.start + *sample.seconds);
   std::vector<Sum>& sums = rows_[found->second].sums;
   // Runs arrive nearly in order, so search from the end.
   auto sum = std::find_if(sums.rbegin(), sums.rend(), [&](const Sum& s) { return s.run == run; });
@@ -105,17 +190,18 @@ void KernelRows::finish(documents::Measured& measured) && {
     std::vector<double> seconds(last - first - row.sums.size(), 0.0), launches = seconds;
     LaunchSample total = row.sums.front().sample;
     for (const Sum& sum : row.sums) {
-      seconds.push_back(sum.sample.seconds.value_or(0));
+      if (sum.sample.seconds) seconds.push_back(*sum.sample.seconds);
       launches.push_back(static_cast<double>(sum.launches));
       if (&sum != &row.sums.front()) accumulate(total, sum.sample);
     }
-    const base::Summary times = base::summarize(seconds), counts = base::summarize(launches);
+    const base::Summary counts = base::summarize(launches);
     if (counts.min != counts.max) ++uneven;
     documents::MeasuredKernel kernel = std::move(row.kernel);
     kernel.launches = static_cast<std::int64_t>(counts.median);
-    if (total.seconds) {
+    if (std::ranges::any_of(row.sums, [](const Sum& sum) { return sum.sample.seconds.has_value(); })) {
+      const base::Summary times = base::summarize(seconds);
       kernel.seconds = times.median;
-      if (last - first > 1) kernel.spread = spread_of(times, seconds);
+      if (seconds.size() > 1) kernel.spread = spread_of(times, seconds);
     }
     const auto mean = [&](const std::optional<double>& sum) {
       return sum ? std::optional(*sum / static_cast<double>(last - first)) : std::nullopt;
@@ -128,6 +214,26 @@ void KernelRows::finish(documents::Measured& measured) && {
   if (uneven > 0)
     measured.notes.push_back(cat(base::counted(uneven, "kernel was", "kernels were"),
                                  " launched differently often in the runs; numbers are medians"));
+  set_busy_seconds(measured);
+}
+
+void KernelRows::set_busy_seconds(documents::Measured& measured) const {
+  constexpr double kNotable = 1.02;
+  std::vector<double> busy;
+  double all = 0, covered = 0;
+  for (const auto& [run, span] : spans_) {
+    const auto at = static_cast<std::int64_t>(run);
+    if (!span.is_whole || at < measured.warmup || at >= measured.warmup + measured.repeats) continue;
+    busy.push_back(covered_seconds(span.intervals));
+    covered += busy.back();
+    for (const auto& [start, end] : span.intervals) all += end - start;
+  }
+  if (busy.empty()) return;
+  measured.busy_seconds = base::summarize(busy).median;
+  const auto runs = static_cast<double>(busy.size());
+  if (all > kNotable * covered)
+    measured.notes.push_back(cat("kernels overlap: those of a run add up to ", base::si_seconds(all / runs), ", in ",
+                                 base::si_seconds(covered / runs), " in which at least one runs"));
 }
 
 }  // namespace pagoda::measured::import

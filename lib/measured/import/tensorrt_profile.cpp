@@ -90,6 +90,13 @@ double milliseconds(const JsonField& entry, const char* key) {
   return *value;
 }
 
+// A mean is at most the sum that it is of, and a median at most twice the mean, since no time is below 0.
+bool adds_up(const JsonField& entry) {
+  constexpr double kRounding = 1.01;
+  const auto sum = entry.number("timeMs"), mean = entry.number("averageMs"), median = entry.number("medianMs");
+  return !(mean && ((sum && *mean > kRounding * *sum) || (median && *median > 2 * kRounding * *mean)));
+}
+
 }  // namespace
 
 documents::Measured import_tensorrt(std::string_view content, std::string_view subject, std::string_view layers_content,
@@ -100,6 +107,7 @@ documents::Measured import_tensorrt(std::string_view content, std::string_view s
   measured.source = "tensorrt";
   measured.tool = "TensorRT";
   std::size_t without_median = 0, unknown_layers = 0;
+  ImpossibleTimes impossible;
   std::optional<std::int64_t> count;
   base::parse_json_elements(content, subject, "layers", [&](const JsonField& entry, std::size_t index) {
     if (!entry.value().is_object()) entry.fail("expected a layer as an object");
@@ -118,6 +126,10 @@ documents::Measured import_tensorrt(std::string_view content, std::string_view s
     const bool has_median = entry.has("medianMs");
     if (!has_median) ++without_median;
     kernel.seconds = milliseconds(entry, has_median ? "medianMs" : "averageMs") * kMillisecond;
+    if (!adds_up(entry)) {
+      impossible.add(Fault::TooLong, name, kernel.seconds);
+      kernel.seconds.reset();
+    }
     if (kernel.nodes.empty() && engine_work(kernel.name, kernel.op_type).empty())
       kernel.nodes = name_parts(kernel.name);
     if (kernel.nodes.size() == 1 && !node_range(kernel.nodes[0])) {
@@ -130,6 +142,7 @@ documents::Measured import_tensorrt(std::string_view content, std::string_view s
   if (count && *count < 1) base::fail(subject, cat("counts ", *count, " runs; expected at least one"));
   measured.repeats = count.value_or(1);
   if (!count) add_missing(measured, {{"repeats", "the profile does not say over how many runs it is"}});
+  impossible.note("layer", "layers", measured.notes);
   if (without_median > 0)
     measured.notes.emplace_back("times are means over the runs: the profile has no medians (TensorRT before 8.5)");
   if (unknown_layers > 0) measured.notes.push_back(cat(unknown_layers, " layers are not in the layer information"));

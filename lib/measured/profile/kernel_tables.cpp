@@ -70,8 +70,10 @@ struct Row {
 std::vector<Row> rows_of(const documents::Measured& measured, Row& total) {
   std::map<std::string, Row> by_name;
   for (const documents::MeasuredKernel& kernel : measured.kernels) {
-    Row& row = by_name[kernel.name];
-    row.name = kernel.name;
+    const std::string name =
+        !kernel.name.empty() ? kernel.name : cat("(no name) ", kernel.op_type);  // unlike others of its kind
+    Row& row = by_name[name];
+    row.name = name;
     row.add(kernel);
     total.add(kernel);
   }
@@ -86,8 +88,10 @@ std::vector<std::string> kernel_cells(const Row& row, const Row& total, const st
   const bool has_share = row.seconds.is_known && total.seconds.value > 0;
   std::vector<std::string> list = {
       base::printable(name), row.launches ? std::to_string(*row.launches) : kNotKnown,
-      row.seconds.is_known ? base::si_seconds(row.seconds.value) : kNotKnown,
-      has_share ? base::rounded(100 * row.seconds.value / total.seconds.value) + " %" : kNotKnown};
+      row.seconds.is_known ? row.seconds.bounded(base::si_seconds(row.seconds.value)) : kNotKnown,
+      !has_share ? kNotKnown
+                 : cat(total.seconds.is_whole || &row == &total ? "" : "≤ ",
+                       base::rounded(100 * row.seconds.value / total.seconds.value), " %")};
   for (const auto& [precision, sum] : total.by_precision) list.push_back(row.flops_text(precision));
   list.push_back(row.dram.text("B"));
   list.push_back(row.intensity());
@@ -125,9 +129,13 @@ std::string kernel_report(const documents::Measured& measured, std::size_t top, 
   for (std::size_t i = 0; i < rows.size() && (top == 0 || i < top); ++i)
     grid.rows.push_back(kernel_cells(rows[i], total, rows[i].name));
   const std::size_t hidden = rows.size() - grid.rows.size();
-  grid.rows.push_back(kernel_cells(total, total, "one run"));
+  grid.rows.push_back(kernel_cells(total, total, "sum of one run"));
   std::string text = base::aligned(grid, width);
   if (hidden > 0) text += cat(hidden, " more kernels: `top=0`\n");
+  if (measured.seconds)
+    text += cat("a run took  ", base::si_seconds(*measured.seconds), "\n");
+  else if (measured.busy_seconds && total.seconds.is_whole && *measured.busy_seconds < 0.98 * total.seconds.value)
+    text += cat("kernels overlap: at least one ran for  ", base::si_seconds(*measured.busy_seconds), "\n");
   text += histogram(rows);
   for (const documents::Missing& missing : measured.missing)
     if (missing.what.find("flops") != std::string::npos || missing.what.starts_with("bytes.dram"))

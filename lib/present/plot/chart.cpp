@@ -460,6 +460,7 @@ Chart make_chart(const PlotInput& input, const PlotOptions& options) {
     chart.measured.push_back(documents::parse_measured(file.text, file.name));
     for (const std::string& member : chart.measured.back().unknown)
       chart.warnings.push_back(file.name + ": " + documents::left_out(member));
+    for (const std::string& note : chart.measured.back().notes) chart.warnings.push_back(file.name + ": " + note);
   }
 
   std::vector<bool> is_covered(chart.estimates.size(), false);

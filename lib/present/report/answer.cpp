@@ -291,8 +291,10 @@ void add_times(std::vector<Line>& lines, const Data& data, const Verdict& verdic
       range = cat(base::si_seconds(*run->shortest), " … ", base::si_seconds(*run->longest));
     if (const auto flops = estimate::total_work(estimate).flops; run->joules && flops && *run->joules > 0)
       rate = base::si_rate(*flops / *run->joules, operation(estimate.count) + "/J");
+    constexpr const char* kBases[] = {"", "while kernels ran", "what its kernels add up to"};  // by MeasuredBasis
     lines.push_back({"measured", base::si_seconds(run->seconds),
-                     dotted({range, run->joules ? joules(*run->joules) : "", rate, base::printable(run->source)})});
+                     dotted({kBases[static_cast<std::size_t>(run->basis)], range,
+                             run->joules ? joules(*run->joules) : "", rate, base::printable(run->source)})});
   }
   if (roofline.predicted) add_prediction(lines, estimate);
 }

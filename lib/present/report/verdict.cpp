@@ -401,7 +401,17 @@ void say_bounds(Verdict& verdict, const Bounds& bounds) {
 }
 
 void say_measured(Verdict& verdict, const Measurement& run) {
-  verdict.time = cat(base::si_seconds(run.seconds), " measured");
+  switch (run.basis) {
+    case documents::MeasuredBasis::Run:
+      verdict.time = cat(base::si_seconds(run.seconds), " measured");
+      break;
+    case documents::MeasuredBasis::Busy:
+      verdict.time = cat("kernels ran for ", base::si_seconds(run.seconds));
+      break;
+    case documents::MeasuredBasis::Kernels:
+      verdict.time = cat("kernels add up to ", base::si_seconds(run.seconds));
+      break;
+  }
   verdict.limit.clear();
   if (run.bound_share) {
     const std::string roofs = run.precision ? cat("its ", to_string(*run.precision), " roofs") : "its roofs";
@@ -544,7 +554,9 @@ std::optional<Verdict> verdict_of(const EstimateDocument& estimate) {
     if (estimate.phase) verdict.rate.clear();  // that of the bound
   }
   if (const auto& run = estimate.measured) {
-    say_measured(verdict, {.seconds = run->seconds, .bound_share = run->bound_share, .precision = run->precision});
+    say_measured(
+        verdict,
+        {.seconds = run->seconds, .bound_share = run->bound_share, .precision = run->precision, .basis = run->basis});
     verdict.rate.clear();
   }
   return verdict;

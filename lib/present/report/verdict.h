@@ -89,7 +89,8 @@ struct Measurement {
   double seconds = 0;
   std::optional<double> bound_share = {};   // bound / measured
   std::optional<Precision> precision = {};  // whose roofs the bound is of, if not those of the estimate
-  bool has_kernels = false;                 // whose times say where that above the bound goes
+  documents::MeasuredBasis basis = documents::MeasuredBasis::Run;
+  bool has_kernels = false;  // whose times say where that above the bound goes
 };
 // Replaces time and limit, and advice that lowers only a bound far below the run.
 void say_measured(Verdict& verdict, const Measurement& run);

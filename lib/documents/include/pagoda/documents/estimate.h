@@ -347,8 +347,17 @@ inline constexpr std::pair<const char*, Count EstimateFit::*> kEstimateFit[] = {
 };
 
 // A measured run at these sizes.
+// What the seconds of a measured run are.
+enum class MeasuredBasis : std::uint8_t {
+  Run,      // wall time of a whole run
+  Busy,     // at least one of its kernels ran; the run takes longer
+  Kernels,  // the sum of its kernels, which may be more or less than the run takes
+};
+std::string_view to_string(MeasuredBasis basis);  // "run", "busy", "kernels"
+
 struct EstimateMeasured {
   std::string source;
+  MeasuredBasis basis = MeasuredBasis::Run;
   double seconds = 0;
   std::optional<double> shortest, longest;  // of repeated runs
   std::optional<double> joules;

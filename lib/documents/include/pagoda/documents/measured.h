@@ -188,6 +188,8 @@ struct Measured {
   std::optional<double> seconds;  // median wall time of a whole run; exceeds the kernels' sum by engine overhead, or is
                                   // less if kernels overlap
   std::optional<Spread> spread;   // of seconds
+  // Median time of a run in which at least one kernel ran, on any stream or device; empty without stamps of all.
+  std::optional<double> busy_seconds;
   std::vector<MeasuredKernel> kernels;  // in the order of their first launch
   std::vector<MeasuredRun> runs;        // whole runs in several configurations
   std::vector<MeasuredDevice> devices;  // devices whose counters were read; identical ones once

@@ -18,7 +18,10 @@ inline constexpr double kFarAboveBound = 2;
 // Sets the measured runs of a request and, if it has no device, the built-in device that the file names.
 void set_measured(documents::Measured measured, EstimateRequest& request);
 
-// The runs of a file: the listed ones, else a single run from its wall time or the sum of its kernels.
+// What the file knows of a run without a list of runs: its wall time, else the time in which kernels ran if they
+// overlap, else the sum of its kernels.
+documents::MeasuredBasis basis_of(const documents::Measured& measured);
+// The runs of a file: the listed ones, else a single run with the time of basis_of().
 std::vector<documents::MeasuredRun> whole_runs(const documents::Measured& measured);
 
 // The sizes of the estimate's free dims in a run, from its settings: "batch" also sets a dim named batch_size, N or n.

@@ -9,14 +9,16 @@
 // | ort      | ONNX Runtime with SessionOptions.enable_profiling                             | a node of the run    |
 // | tensorrt | trtexec --exportProfile, with --exportLayerInfo as layer_info                 | a layer              |
 // | ncu      | Nsight Compute: ncu --csv --page raw (or its table of one metric per row)     | kernel, NVTX, grid   |
-// | kineto   | torch.profiler's export_chrome_trace                                          | a launch, or a CPU op|
-// | rocprof  | rocprofv3 --kernel-trace or --pmc, rocprof-compute (pmc_perf.csv)             | kernel, grid         |
-// | nsys     | nsys stats --report cuda_gpu_trace --format csv                               | kernel, grid         |
+// | kineto   | torch.profiler's export_chrome_trace, of PyTorch 1.8 and later                | a launch, or a CPU op|
+// | rocprof  | rocprof, rocprofv2, rocprofv3 --kernel-trace or --pmc, rocprof-compute        | kernel, grid         |
+// | nsys     | nsys stats --format csv --report cuda_gpu_trace or cuda_kern_exec_trace, or   | kernel, grid         |
+// |          | their sums: cuda_gpu_kern_sum, cuda_kern_exec_sum                             |                      |
 // | measured | pagoda-profile, models/run_torch.py, this importer: to join it with an estimate | as there             |
 // | jetson   | the power-mode tables of Pagoda (arXiv 2509.20189): a run for each row        | none                 |
 //
 // Numbers are for one run of the model: over the runs in the file, medians of times and means of counters, without the
-// first run if there are three or more. Errors name the place in the file.
+// first run if there are three or more. Times that cannot be are unknown: stamps of 0, launches that overlap in their
+// stream, and those longer than their trace. A note counts them and names one. Errors name the place in the file.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +46,8 @@ struct ImportOptions {
   std::optional<ProfileFormat> format = std::nullopt;  // empty: recognised
   std::string layer_info = {};                         // path of TensorRT's layer information
   // Number of runs of the model in the file, for formats that do not record it (ncu, rocprof, nsys, kineto without
-  // ProfilerStep ranges). The launches of all runs must be the same. Empty: one.
+  // ProfilerStep ranges). The launches of all runs must be the same. Empty: as often as a range of the user or the
+  // whole sequence of launches repeats, else one; a note says which.
   std::optional<std::int64_t> runs = std::nullopt;
   // Chip as CUPTI names it ("GH100"), for ncu: operations and bytes are computed by its formulas in the catalogue
   // (pagoda/documents/metrics.h). Empty: from metric names common to several chips.

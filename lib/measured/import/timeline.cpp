@@ -1,0 +1,123 @@
+// Which stamps contradict each other.
+#include "import/timeline.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include "pagoda/base/cat.h"
+#include "pagoda/base/statistics.h"
+#include "pagoda/base/text.h"
+
+namespace pagoda::measured::import {
+namespace {
+
+// clang-format off
+constexpr std::array<std::string_view, 4> kCauses = {  // by Fault
+    "the profiler has no stamps of it",
+    "it ends before it starts",
+    "it runs on into the next one of its stream or thread",
+    "it is longer than its trace",
+};
+// clang-format on
+
+// Of a stamp as a double: those since 1970 have steps of a quarter of a microsecond.
+double step_of(double stamp) { return 4 * std::numeric_limits<double>::epsilon() * std::abs(stamp); }
+
+// The longest time that the trace allows. Where it does not say how long it lasted: an hour; or, since a trace may end
+// with its one long launch, 100 times the time between the first and the last start of at least four and their median.
+double longest_of(const std::vector<Stretch>& stretches, const TimelineRules& rules) {
+  constexpr double kHour = 3600, kFar = 100;
+  if (rules.longest) return *rules.longest;
+  double first = std::numeric_limits<double>::infinity(), last = -first;
+  std::vector<double> seconds;
+  for (const Stretch& each : stretches) {
+    if (each.start == 0 || !each.seconds) continue;
+    first = std::min(first, each.start), last = std::max(last, each.start);
+    seconds.push_back(*each.seconds);
+  }
+  if (seconds.size() < 4) return kHour;
+  return std::min(kHour, kFar * std::max(last - first, base::summarize(seconds).median));
+}
+
+}  // namespace
+
+void ImpossibleTimes::add(Fault fault, std::string_view name, const std::optional<double>& seconds) {
+  Cases& cases = cases_[static_cast<std::size_t>(fault)];
+  if (cases.count++ == 0)
+    cases.example = cat("\"", name, "\"", seconds && *seconds > 0 ? ", " + base::si_seconds(*seconds) : "");
+}
+
+void ImpossibleTimes::note(const std::string& one, const std::string& several, std::vector<std::string>& notes) const {
+  for (std::size_t i = 0; i < cases_.size(); ++i)
+    if (const Cases& cases = cases_[i]; cases.count == 1)
+      notes.push_back(cat("1 ", one, " has an impossible time, left unknown: ", kCauses[i], " (", cases.example, ")"));
+    else if (cases.count > 1)
+      notes.push_back(cat(cases.count, " ", several, " have impossible times, left unknown; of the first, ",
+                          cases.example, ": ", kCauses[i]));
+}
+
+std::size_t check_times(std::vector<Stretch>& stretches, const TimelineRules& rules,
+                        const std::function<std::string_view(std::size_t)>& name, ImpossibleTimes& found) {
+  const auto clear = [&](std::size_t i, Fault fault) {
+    found.add(fault, name(i), stretches[i].seconds);
+    stretches[i].seconds.reset();
+  };
+  const double longest = longest_of(stretches, rules);
+  // Stamps of whole microseconds round short kernels to 0.
+  constexpr double kFine = 0.5e-6;
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    const Stretch& each = stretches[i];
+    if (!each.seconds || (*each.seconds == 0 && (each.start == 0 || (rules.are_kernels && rules.resolution < kFine))))
+      clear(i, Fault::Unstamped);
+    else if (*each.seconds < 0)
+      clear(i, Fault::Backward);
+    else if (each.is_alone && *each.seconds > 0)  // one rounded to 0 contradicts nothing
+      order.push_back(i);
+  }
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+    return std::tuple(stretches[i].lane, stretches[i].start, *stretches[i].seconds);
+  });
+  // The last blocks of a kernel run for less than half of it, and rarely for longer than this.
+  constexpr double kDependent = 100e-6;
+  std::size_t dependent = 0;
+  std::vector<std::size_t> ahead;  // in the lane, with possible times
+  for (const std::size_t i : order) {
+    Stretch& now = stretches[i];
+    const double end = now.start + *now.seconds;
+    if (!ahead.empty() && stretches[ahead.back()].lane != now.lane) ahead.clear();
+    while (!ahead.empty()) {
+      const Stretch& before = stretches[ahead.back()];
+      const double over = before.start + *before.seconds, overlap = over - now.start;
+      if (overlap <= rules.resolution + step_of(now.start)) break;
+      const bool is_dependent = rules.are_kernels && over < end && overlap <= std::max(kDependent, *before.seconds / 2);
+      if (is_dependent) {
+        now.start = over;
+        now.seconds = end - over;
+        ++dependent;
+        break;
+      }
+      clear(ahead.back(), Fault::Overlapping);
+      ahead.pop_back();
+    }
+    ahead.push_back(i);
+  }
+  for (std::size_t i = 0; i < stretches.size(); ++i)
+    if (const Stretch& each = stretches[i]; each.seconds.value_or(0) > longest + rules.resolution + step_of(each.start))
+      clear(i, Fault::TooLong);
+  return dependent;
+}
+
+double covered_seconds(std::vector<std::pair<double, double>> intervals) {
+  std::ranges::sort(intervals);
+  double covered = 0, until = -std::numeric_limits<double>::infinity();
+  for (const auto& [start, end] : intervals) {
+    covered += std::max(0.0, end - std::max(start, until));
+    until = std::max(until, end);
+  }
+  return covered;
+}
+
+}  // namespace pagoda::measured::import

@@ -1,0 +1,57 @@
+// Times that can be: stamps of a timeline held against each other. Launches of a stream follow each other, nothing is
+// longer than its trace, and stamps of 0 are none. A time that cannot be is unknown, counted, and named in a note.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace pagoda::measured::import {
+
+// A launch or an operator on a timeline, in seconds.
+struct Stretch {
+  double start = 0;
+  std::optional<double> seconds = std::nullopt;  // empty: not known; below 0: ends before it starts
+  std::uint32_t lane = 0;                        // its stream or thread
+  bool is_alone = true;                          // nothing else runs in its lane meanwhile
+};
+
+enum class Fault : std::uint8_t { Unstamped, Backward, Overlapping, TooLong };
+
+// Counts impossible times by cause, with an example of each.
+class ImpossibleTimes {
+ public:
+  void add(Fault fault, std::string_view name, const std::optional<double>& seconds);
+  // Appends a note per cause: "1 launch has an impossible time, left unknown: … ("kern0", 1.60 s)".
+  void note(const std::string& one, const std::string& several, std::vector<std::string>& notes) const;
+
+ private:
+  struct Cases {
+    std::size_t count = 0;
+    std::string example;
+  };
+  std::array<Cases, 4> cases_;  // by Fault
+};
+
+struct TimelineRules {
+  double resolution = 0;                         // seconds by which rounded stamps may contradict each other
+  std::optional<double> longest = std::nullopt;  // seconds that the trace lasted; empty: not known
+  // Of a GPU: none takes no time, and a dependent launch may begin while the last blocks of the one ahead still run.
+  bool are_kernels = false;
+};
+
+// Clears the seconds that cannot be and adds them to `found`. Where a dependent launch overlaps the one ahead of it,
+// the overlap counts once: its stretch then starts when the other ends. Returns how many do.
+std::size_t check_times(std::vector<Stretch>& stretches, const TimelineRules& rules,
+                        const std::function<std::string_view(std::size_t)>& name, ImpossibleTimes& found);
+
+// Seconds covered by at least one of the intervals [start, end].
+double covered_seconds(std::vector<std::pair<double, double>> intervals);
+
+}  // namespace pagoda::measured::import
