@@ -54,8 +54,7 @@ TEST_CASE("each kernel of ONNX Runtime joins the nodes that it did, whatever the
 
     std::map<std::string, std::string> reasons;
     for (const Unjoined& left : unjoined_kernels(measured)) reasons[measured.kernels[left.kernel].name] = left.why;
-    const std::vector<std::string> added = sorted(row.texts("added")),
-                                   undecided = sorted(row.texts("undecided"));
+    const std::vector<std::string> added = sorted(row.texts("added")), undecided = sorted(row.texts("undecided"));
     std::map<std::string, std::vector<std::string>> others;
     for (const auto& [name, nodes] : row.at("others").members()) others[name] = sorted(nodes.texts());
     for (const documents::MeasuredKernel& kernel : measured.kernels) {

@@ -109,7 +109,7 @@ def trimmed(path):
     for event in sorted(events, key=lambda e: (float(e.get("ts", 0)), -float(e.get("dur", 0)))):
         if event.get("cat") == "python_function" and not event["name"].startswith("nn.Module"):
             continue
-        is_call = event.get("cat") == "cpu_op"
+        is_call = event.get("cat") == "cpu_op" and event["name"].startswith("aten::")
         is_inner = is_call and event["ts"] < end.get(event["tid"], 0)
         if is_call and not is_inner:
             end[event["tid"]] = event["ts"] + event["dur"]
@@ -131,6 +131,7 @@ def main():
     parser.add_argument("--exporter", choices=["torchscript", "dynamo"], default="torchscript")
     parser.add_argument("--ranges", choices=["own", "modules", "stack", "none"], default="own",
                         help="own: a range of record_function for each module (default); else torch's options")
+    parser.add_argument("--form", choices=["eager", "jit", "compile"], default="eager", help="how the network runs")
     parser.add_argument("--no-steps", action="store_true", help="without a schedule")
     parser.add_argument("--runs", type=int, default=4)
     parser.add_argument("--trim", action="store_true")
@@ -146,7 +147,12 @@ def main():
         if arguments.model:
             export(network, example, arguments.model, arguments.exporter)
         handles = add_ranges(network) if arguments.ranges == "own" else []
-        network(example)
+        if arguments.form == "jit":
+            network = torch.jit.trace(network, example)
+        if arguments.form == "compile":
+            network = torch.compile(network)
+        for _ in range(2):
+            network(example)
         with profile(**options) as profiler:
             for _ in range(arguments.runs + (0 if arguments.no_steps else 1)):
                 network(example)
