@@ -53,6 +53,10 @@ def truth_of(original, optimised):
     for node in optimised.node:
         if node.name.endswith("_nchwc") and node.output[0] not in same:
             same[node.output[0]] = end_of_convolution(node, original)
+        # A blocked node that is one of the file's, or a fused one named after its last node.
+        last = by_name.get(re.sub(r"/\w+Fusion/?$", "", plain(node.name)))
+        if last and node.output[0] not in same and len(last.output) == 1 and node.op_type in (last.op_type, "QuickGelu"):
+            same[node.output[0]] = last.output[0]
         if node.output[0].endswith("/duplicated"):  # a copy for another reader
             same[node.output[0]] = plain(node.output[0])
     for _ in range(4):

@@ -5,7 +5,7 @@
     small_models.py FOLDER
 
 torch.onnx writes the residual network, the transformer block and the LSTM, each by both of its exporters; the 8-bit
-network is the residual one after onnxruntime's quantize_static; If and Loop are written by hand.
+networks are the residual one and a chain after onnxruntime's quantize_static; If and Loop are written by hand.
 """
 import argparse
 import os
@@ -71,10 +71,17 @@ def torch_modules():
         def forward(self, x):
             return self.head(self.lstm(x)[0][:, -1])
 
+    class Chain(nn.Sequential):
+        """Three convolutions in a row: once quantised, each reads the other's 8-bit output."""
+
+        def __init__(self):
+            super().__init__(nn.Conv2d(3, 16, 1), nn.ReLU(), nn.Conv2d(16, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 8, 1))
+
     torch.manual_seed(0)
     return {"residual": (Residual().eval(), torch.rand(1, 3, 32, 32)),
             "transformer": (Transformer().eval(), torch.arange(16).reshape(1, 16)),
-            "recurrent": (Recurrent().eval(), torch.rand(1, 8, 16))}
+            "recurrent": (Recurrent().eval(), torch.rand(1, 8, 16)),
+            "chain": (Chain().eval(), torch.rand(1, 3, 32, 32))}
 
 
 def export(folder):
@@ -100,8 +107,9 @@ def quantize(folder):
         def get_next(self):
             return self.left.pop() if self.left else None
 
-    quantize_static(os.path.join(folder, "residual.onnx"), os.path.join(folder, "residual_int8.onnx"), Images(),
-                    quant_format=QuantFormat.QDQ, per_channel=True)
+    for name in ("chain", "residual"):
+        quantize_static(os.path.join(folder, name + ".onnx"), os.path.join(folder, name + "_int8.onnx"), Images(),
+                        quant_format=QuantFormat.QDQ, per_channel=True)
 
 
 def control(folder):
