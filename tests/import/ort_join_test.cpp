@@ -16,6 +16,7 @@ namespace {
 // Why a kernel that the runtime added has no node.
 const char* reason_of(const std::string& added) {
   if (added.starts_with("gemm_")) return "reshape around a fused product";
+  if (added.starts_with("InsertedPrecisionFreeCast_")) return "change of type";
   return added.starts_with("Transpose") ? "transpose moved by the engine" : "change of layout";
 }
 

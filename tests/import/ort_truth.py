@@ -24,7 +24,7 @@ ADDED = {"Transpose", "Reshape", "ReorderOutput", "ReorderInput", "Squeeze", "Un
 
 
 def plain(name):
-    return re.sub(r"(_token_\d+|/duplicated|_nchwc)+$", "", name)
+    return re.sub(r"(_token_\d+|/duplicated|_nchwc)+$", "", name).removeprefix("InsertedPrecisionFreeCast_")
 
 
 def end_of_convolution(node, original):
@@ -57,8 +57,10 @@ def truth_of(original, optimised):
         last = by_name.get(re.sub(r"/\w+Fusion/?$", "", plain(node.name)))
         if last and node.output[0] not in same and len(last.output) == 1 and node.op_type in (last.op_type, "QuickGelu"):
             same[node.output[0]] = last.output[0]
-        if node.output[0].endswith("/duplicated"):  # a copy for another reader
-            same[node.output[0]] = plain(node.output[0])
+        # A copy for another reader, or in float32 because the runtime has no such kernel for float16.
+        for output in node.output:
+            if output.endswith("/duplicated") or output.startswith("InsertedPrecisionFreeCast_"):
+                same[output] = plain(output)
     for _ in range(4):
         for node in optimised.node:
             # A tensor that only the runtime knows is what its reader reads in the file.

@@ -4,8 +4,9 @@
     pip install torch onnx onnxscript onnxruntime
     small_models.py FOLDER
 
-torch.onnx writes the residual network, the transformer block and the LSTM, each by both of its exporters; the 8-bit
-networks are the residual one and a chain after onnxruntime's quantize_static; If and Loop are written by hand.
+torch.onnx writes the residual network, the transformer block and the LSTM, each by both of its exporters, and the first
+in float16, too. The 8-bit networks are the residual one and a chain after onnxruntime's quantize_static. If and Loop
+are written by hand.
 """
 import argparse
 import os
@@ -95,6 +96,9 @@ def export(folder):
             options = {} if not dynamo else {"external_data": False}
             torch.onnx.export(module, (example,), path, dynamo=dynamo, opset_version=18 if dynamo else 17,
                               input_names=["x"], output_names=["y"], **options)
+        if name == "residual":
+            torch.onnx.export(module.half(), (example.half(),), os.path.join(folder, name + "_fp16.onnx"), dynamo=False,
+                              opset_version=17, input_names=["x"], output_names=["y"])
 
 
 def quantize(folder):
