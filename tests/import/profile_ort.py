@@ -9,25 +9,36 @@
 
 --trim writes a file for a repository: only the last runs, without the event arguments that pagoda-import does not
 read (memory statistics, thread statistics, shapes of inputs). Names, times and order are unchanged.
+
+--optimized also writes the graph that ran, from which ort_truth.py tells which nodes each kernel did.
+--version runs another release, which pip puts into --cache.
 """
 import argparse
 import json
 import os
+import subprocess
+import sys
 
 import numpy
-import onnxruntime
 
-LEVELS = {
-    "disable": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
-    "basic": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC,
-    "extended": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
-    "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
-}
+LEVELS = ["disable", "basic", "extended", "all"]
 TYPES = {
     "tensor(float)": numpy.float32, "tensor(float16)": numpy.float16, "tensor(double)": numpy.float64,
     "tensor(int64)": numpy.int64, "tensor(int32)": numpy.int32, "tensor(bool)": numpy.bool_,
     "tensor(uint8)": numpy.uint8, "tensor(int8)": numpy.int8,
 }
+
+
+def load_runtime(version, cache):
+    """The module onnxruntime: the installed one, or a release of its own folder."""
+    if version:
+        folder = os.path.join(cache, version)
+        if not os.path.isdir(folder):
+            subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", folder,
+                            "onnxruntime==" + version], check=True)
+        sys.path.insert(0, folder)
+    import onnxruntime
+    return onnxruntime
 
 
 def inputs_of(session, sizes):
@@ -75,12 +86,21 @@ def main():
     parser.add_argument("--trim", type=int, default=0, metavar="RUNS", help="keep the last RUNS runs, for a repository")
     parser.add_argument("--keep", default="op_name,provider,output_type_shape", metavar="ARGS",
                         help="arguments of events that --trim keeps")
+    parser.add_argument("--optimized", metavar="ONNX", help="also write the graph that ran")
+    parser.add_argument("--version", help="of ONNX Runtime; default: the installed one")
+    parser.add_argument("--cache", default="/tmp/onnxruntime_releases", metavar="FOLDER")
     arguments = parser.parse_args()
 
+    onnxruntime = load_runtime(arguments.version, arguments.cache)
     options = onnxruntime.SessionOptions()
     options.enable_profiling = True
     options.profile_file_prefix = arguments.output + ".raw"
-    options.graph_optimization_level = LEVELS[arguments.level]
+    options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel,
+                                               {"disable": "ORT_DISABLE_ALL"}.get(arguments.level)
+                                               or "ORT_ENABLE_" + arguments.level.upper())
+    options.log_severity_level = 3
+    if arguments.optimized:
+        options.optimized_model_filepath = arguments.optimized
     options.intra_op_num_threads = arguments.threads
     session = onnxruntime.InferenceSession(arguments.model, options, providers=[arguments.provider])
     sizes = {name: int(value) for name, value in (dim.split("=") for dim in arguments.dim)}
