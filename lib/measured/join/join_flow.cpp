@@ -2,6 +2,7 @@
 // between that kernel and its neighbours, and nothing else can have executed them. If two kernels could have executed a
 // row, it stays unassigned.
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "import/engine_names.h"
@@ -65,18 +66,16 @@ class Absorber {
   }
 
   // A kernel named after the last of its rows also executes the chain that leads there from a row of its own type, such
-  // as a Conv named after the Relu behind it. A Gemm named after a MatMul also adds the bias.
+  // as a Conv named after the Relu behind it. Some operators are known to be made of certain others.
   void complete(std::size_t index) {
     const documents::MeasuredKernel& kernel = state_.kernel(index);
     if (!kernel.joined || kernel.op_type.empty() || kernel.joined->nodes.size() != 1 || has_row_of_its_type(index))
       return;
     std::vector<std::size_t> chain;
     std::size_t row = kernel.joined->nodes.front();
-    if (kernel.op_type == "Gemm" && state_.row(row).op_type == "MatMul") {
-      const std::vector<std::size_t> next = neighbours(row, false);
-      if (next.size() == 1 && is_silent(next[0]) && state_.row(next[0]).op_type == "Add") state_.absorb(index, next);
-      return;
-    }
+    if (kernel.op_type == "Split") return absorb_siblings(index, row);
+    for (const Fusion& fusion : kFusions)
+      if (fusion.op == kernel.op_type) return absorb_parts(index, row, fusion);
     for (int steps = 0; steps < 8; ++steps) {
       std::vector<std::size_t> silent = neighbours(row, true);
       std::erase_if(silent, [&](std::size_t r) { return !is_silent(r); });
@@ -87,6 +86,47 @@ class Absorber {
       state_.absorb(index, chain);
       return;
     }
+  }
+
+  // ONNX Runtime turns all Slices or Gathers of one value into a Split, which has the name of one of them.
+  void absorb_siblings(std::size_t index, std::size_t row) {
+    if (state_.row(row).inputs.empty()) return;
+    for (const std::size_t sibling : state_.reading(state_.row(row).inputs[0]))
+      if (is_silent(sibling) && state_.row(sibling).op_type == state_.row(row).op_type) state_.absorb(index, {sibling});
+  }
+
+  // Operators of ONNX Runtime that are named after one of the nodes they replace, and the types of further ones. An Add
+  // is one of them only if it adds a stored tensor: other Adds have kernels of their own.
+  struct Fusion {
+    std::string_view op;
+    std::array<std::string_view, 4> parts;
+  };
+  // clang-format off
+  static constexpr std::array<Fusion, 4> kFusions = {{
+      {"DynamicQuantizeMatMul", {"Add", "Cast", "DynamicQuantizeLinear", "Mul"}},
+      {"Gemm",                  {"Add"}},
+      {"LayerNormalization",    {"Add"}},
+      {"MatMulIntegerToFloat",  {"Add", "Cast", "Mul"}},
+  }};
+  // clang-format on
+
+  void absorb_parts(std::size_t index, std::size_t named, const Fusion& fusion) {
+    const auto is_part = [&](std::size_t row) {
+      const base::Name& type = state_.row(row).op_type;
+      if (!is_silent(row) || std::ranges::find(fusion.parts, type.view()) == fusion.parts.end()) return false;
+      return type != "Add" || neighbours(row, true).size() == 1;
+    };
+    const auto step = [&](std::size_t row) {
+      std::vector<std::size_t> next = neighbours(row, false);
+      // What anything else reads must be written to memory anyway.
+      if (!std::ranges::all_of(next, [&](std::size_t r) { return is_silent(r) || r == named; })) next.clear();
+      const std::vector<std::size_t> before = neighbours(row, true);
+      next.insert(next.end(), before.begin(), before.end());
+      std::erase_if(next, [&](std::size_t r) { return !is_part(r); });
+      return next;
+    };
+    for (const std::size_t row : reachable({named}, step))
+      if (row != named) state_.absorb(index, {row});
   }
 
   // Whether the engine changed the node that the kernel is named after, so that the kernel may execute more than that
