@@ -137,6 +137,7 @@ TEST_CASE("decorations of engines come off one by one") {
       {"myelin-exec:/attn/MatMul", "/attn/MatMul"},
       {"/relu/Relu_output_0_DequantizeLinear/duplicated", "/relu/Relu_output_0_DequantizeLinear"},
       {"norm.weight_clone_2", "norm.weight"},
+      {"node_of_logits", "logits"},
       {"QuantizeLinear_8_quantize_scale_node", "QuantizeLinear_8"},
       {"shape_336[Constant]", "shape_336"},
       {"/a/Add [myelin]", "/a/Add"},

@@ -272,6 +272,20 @@ TEST_CASE("normalizations along a residual connection have a kernel each") {
   }
 }
 
+TEST_CASE("an unnamed kernel whose channels are last fills the place of a node whose channels are first") {
+  std::vector<documents::EstimateNode> rows = {row("in", "QuantizeLinear", {"x"}, "a"), row("conv", "Conv", {"a", "w"}, "b"),
+                                               row("out", "DequantizeLinear", {"b"}, "y")};
+  rows[1].outputs[0].type.shape = Shape{1, 64, 7, 5};
+  for (const auto& [detail, fits] : {std::pair{"u[1] -> u[1,7,5,64]", true}, {"u[1] -> u[1,64,7,5]", true},
+                                     {"u[1] -> u[1,5,7,64]", false}}) {
+    documents::Measured measured =
+        measured_of({kernel("in", "QuantizeLinear"), kernel("QLinearConv_token_7", "QLinearConv", 1e-6, detail),
+                     kernel("out", "DequantizeLinear")});
+    join(measured, estimate_with(rows));
+    CHECK(measured.kernels[1].joined.has_value() == fits);
+  }
+}
+
 TEST_CASE("a name that only begins like a node's is not that node") {
   const documents::EstimateDocument estimate = estimate_with({row("/model/Add", "Add", {"x"}, "y")});
   documents::Measured measured = measured_of({kernel("/model/Add_1", "Add"), kernel("/model/Ad", "Add")});

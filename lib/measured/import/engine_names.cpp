@@ -47,7 +47,7 @@ std::size_t type_suffix(std::string_view name) {
 
 constexpr std::array<std::string_view, 8> kSuffixes = {
     "_nchwc", "_nhwc", "_fused", "_transformed", "/duplicated", "_quantize_scale_node", "_castIn", "_castOut"};
-constexpr std::array<std::string_view, 3> kPrefixes = {"fused ", "Fused_", "myelin-exec:"};
+constexpr std::array<std::string_view, 4> kPrefixes = {"fused ", "Fused_", "myelin-exec:", "node_of_"};
 constexpr std::array<std::string_view, 2> kNumbered = {"_token_", "_clone_"};
 
 void append_parts(std::string_view text, std::vector<std::string>& parts);

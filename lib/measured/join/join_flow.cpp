@@ -142,9 +142,10 @@ class Absorber {
   }
 
   // The shape of its first output, as engines print it: "[1,64,56,56]"; empty if not known.
-  static std::string shape_text(const documents::EstimateNode& row) {
-    const auto shape = row.outputs.empty() ? std::nullopt : documents::sizes(row.outputs.front().type);
+  static std::string shape_text(const documents::EstimateNode& row, bool has_channels_last = false) {
+    auto shape = row.outputs.empty() ? std::nullopt : documents::sizes(row.outputs.front().type);
     if (!shape) return "";
+    if (has_channels_last && shape->size() > 2) std::rotate(shape->begin() + 1, shape->begin() + 2, shape->end());
     return cat("[", base::joined(*shape, ",", [](Int size) { return to_string(size); }), "]");
   }
 
@@ -220,7 +221,7 @@ class Absorber {
   struct Hole {
     std::vector<std::size_t> rows;
     Window when;
-    std::vector<std::string> shapes;           // shapes of the values that leave it
+    std::vector<std::string> shapes;           // shapes of the values that leave it, in both layouts
     std::vector<std::size_t> within, fitting;  // kernels that may have filled it; those with a matching shape
   };
 
@@ -254,7 +255,8 @@ class Absorber {
       const std::vector<std::size_t> after = neighbours(each, false);
       const auto is_inside = [&](std::size_t reader) { return std::ranges::binary_search(hole.rows, reader); };
       if (!after.empty() && std::ranges::all_of(after, is_inside)) continue;
-      hole.shapes.push_back(shape_text(state_.row(each)));
+      for (const bool has_channels_last : {false, true})
+        hole.shapes.push_back(shape_text(state_.row(each), has_channels_last));
     }
     return hole;
   }

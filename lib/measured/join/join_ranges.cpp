@@ -135,7 +135,7 @@ class RangeJoin {
     // Nodes of one name are choices, as readers are.
     if (!nodes.empty()) readers = nodes;
     std::ranges::sort(readers);
-    readers.erase(std::ranges::unique(readers).begin(), readers.end());
+    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
     for (const std::size_t row : readers) end.choices.push_back({row});
     return end;
   }
