@@ -278,11 +278,13 @@ class Absorber {
         if (!state_.is_unplaced(kernel) || !state_.causes[kernel].empty() || !may_fill(state_.kernel(kernel), hole))
           continue;
         hole.within.push_back(kernel);
-        ++near[kernel];
         if (!fits(state_.kernel(kernel), hole)) continue;
         hole.fitting.push_back(kernel);
         ++fitted[kernel];
       }
+      // A hole that no kernel fits, such as weights that the engine converted before the first run, is nobody's.
+      if (!hole.fitting.empty())
+        for (const std::size_t kernel : hole.within) ++near[kernel];
     }
     for (const Hole& hole : holes) {
       const auto alone = [&](std::size_t kernel) { return near[kernel] == 1; };
