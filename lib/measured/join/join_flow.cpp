@@ -261,8 +261,8 @@ class Absorber {
     return hole;
   }
 
-  // Unjoined kernels that ran between the kernels around a hole filled it, if no other hole is a candidate for any of
-  // them: all of them together, or the only one whose output has the shape of a value that leaves the hole.
+  // Unjoined kernels that can have run a hole's rows filled it: all of them together if none may be of another hole, or
+  // the only one if it fits no other. The last one's output has the shape of a value that leaves the hole.
   void fill_holes() {
     std::vector<Hole> holes;
     std::vector<bool> seen(state_.estimate.nodes.size(), false);
@@ -291,7 +291,7 @@ class Absorber {
       if (!hole.within.empty() && hole.within.size() < kMostWithin && !hole.fitting.empty() &&
           hole.fitting.back() == hole.within.back() && std::ranges::all_of(hole.within, alone)) {
         for (const std::size_t kernel : hole.within) state_.take(kernel, hole.rows, "order");
-      } else if (hole.fitting.size() == 1 && fitted[hole.fitting[0]] == 1) {
+      } else if (hole.within.size() == 1 && hole.fitting.size() == 1 && fitted[hole.fitting[0]] == 1) {
         state_.take(hole.fitting[0], hole.rows, "order");
       }
     }
