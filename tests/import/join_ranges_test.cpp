@@ -1,5 +1,5 @@
-// Layers that TensorRT names by their ends, on small hand-made models: what joins, what does not and why; and a property
-// over random graphs.
+// Layers that TensorRT names by their ends, on small hand-made models: what joins, what does not and why; and a
+// property over random graphs.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -55,13 +55,11 @@ documents::Measured profile_of(const std::vector<std::string>& layers) {
 //                     └─ 3 branch ───┘
 // "one" is a scalar that 2 and 6 read; the weight of fc passes 7 "flip", which is folded.
 documents::EstimateDocument small_model() {
-  return estimate_of_rows({row("conv", "Conv", {"x", "conv.weight", "conv.bias"}), row("relu", "Relu", {"conv_output_0"}),
-                           row("mul", "Mul", {"relu_output_0", "one"}),
-                           row("branch", "Conv", {"relu_output_0", "branch.weight"}),
-                           row("add", "Add", {"mul_output_0", "branch_output_0"}),
-                           row("flip", "Transpose", {"fc.weight"}, Mark::Folded),
-                           row("fc", "MatMul", {"add_output_0", "flip_output_0"}),
-                           row("soft", "Softmax", {"fc_output_0", "one"})});
+  return estimate_of_rows(
+      {row("conv", "Conv", {"x", "conv.weight", "conv.bias"}), row("relu", "Relu", {"conv_output_0"}),
+       row("mul", "Mul", {"relu_output_0", "one"}), row("branch", "Conv", {"relu_output_0", "branch.weight"}),
+       row("add", "Add", {"mul_output_0", "branch_output_0"}), row("flip", "Transpose", {"fc.weight"}, Mark::Folded),
+       row("fc", "MatMul", {"add_output_0", "flip_output_0"}), row("soft", "Softmax", {"fc_output_0", "one"})});
 }
 
 }  // namespace
@@ -83,7 +81,9 @@ TEST_CASE("a tensor at an end of a range stands for what reads it, and an unknow
       {{"{ForeignNode[fc.weight...soft]}"}, {all}, "the weight of a later node: nothing else can have run the others"},
       {{"{ForeignNode[one...soft]}"}, {all}, "a scalar that several nodes read"},
       {{"{ForeignNode[flip...soft]}"}, {all}, "a folded node stands for its readers"},
-      {{"{ForeignNode[conv.weight + (Unnamed Layer* 3) [Shuffle]...soft]}"}, {all}, "fused with a layer of TensorRT's own"},
+      {{"{ForeignNode[conv.weight + (Unnamed Layer* 3) [Shuffle]...soft]}"},
+       {all},
+       "fused with a layer of TensorRT's own"},
       {{"{ForeignNode[conv.bias_clone_1...(Unnamed Layer* 2) [Shuffle] + soft]}"}, {all}, "a copy of a bias"},
       {{"{ForeignNode[conv.weight[Constant]...soft]}"}, {all}, "with its type"},
       {{"{ForeignNode[conv.weight...relu]}", "{ForeignNode[fc.weight...soft]}"},
@@ -162,9 +162,9 @@ TEST_CASE("Myelin's kernels join by the node that they name, in its spelling") {
 }
 
 TEST_CASE("time without a node is added up by cause, in the report and the file") {
-  documents::Measured measured = profile_of({"Reformatting CopyNode for Input Tensor 0 to conv", "conv + relu",
-                                             "squeeze_after_relu", "relu_output_0 copy", "(Unnamed Layer* 4) [Shuffle]",
-                                             "{ForeignNode[gone...soft]}", "elsewhere"});
+  documents::Measured measured =
+      profile_of({"Reformatting CopyNode for Input Tensor 0 to conv", "conv + relu", "squeeze_after_relu",
+                  "relu_output_0 copy", "(Unnamed Layer* 4) [Shuffle]", "{ForeignNode[gone...soft]}", "elsewhere"});
   const documents::EstimateDocument estimate = small_model();
   join(measured, estimate);
   const std::pair<const char*, int> causes[] = {{"change of layout", 2},
@@ -246,9 +246,8 @@ Engine random_engine(std::mt19937& random) {
     for (std::size_t i = begin; i < end; ++i) {
       Indices merged;
       std::erase_if(parts, [&](const Indices& part) {
-        const bool feeds = std::ranges::any_of(part, [&](std::size_t row) {
-          return std::ranges::find(before[order[i]], row) != before[order[i]].end();
-        });
+        const bool feeds = std::ranges::any_of(
+            part, [&](std::size_t row) { return std::ranges::find(before[order[i]], row) != before[order[i]].end(); });
         if (feeds) merged.insert(merged.end(), part.begin(), part.end());
         return feeds;
       });
@@ -276,16 +275,21 @@ std::string random_name(const Engine& engine, const Indices& layer, std::mt19937
   }
   const auto end = [&](std::size_t row) -> std::string {
     switch (below(6)) {
-      case 0: is_known = false; return cat("(Unnamed Layer* ", below(9), ") [Shuffle]");
+      case 0:
+        is_known = false;
+        return cat("(Unnamed Layer* ", below(9), ") [Shuffle]");
       case 1: {  // constants and inputs have any place in an order of execution
         const documents::EstimateNode& reader = engine.rows[layer[below(layer.size())]];
         std::string input(reader.inputs[reader.inputs.size() - 1]);
         if (reader.inputs[0] == base::Name("x") && below(2) == 0) input = "x";
         return input + (below(2) == 0 ? "_clone_1" : "");
       }
-      case 2: return name(row) + "_output_0";
-      case 3: return name(row) + " + (Unnamed Layer* 7) [Shuffle]";
-      default: return name(row);
+      case 2:
+        return name(row) + "_output_0";
+      case 3:
+        return name(row) + " + (Unnamed Layer* 7) [Shuffle]";
+      default:
+        return name(row);
     }
   };
   const std::string first = end(layer.front()), last = end(layer.back());

@@ -12,8 +12,8 @@ namespace pagoda::measured {
 namespace {
 
 // A compute row of an estimate; all rows have outputs of one shape.
-documents::EstimateNode row(const char* name, const char* op, base::SmallVector<base::Name, 2> inputs, const char* output,
-                            const char* scope = "") {
+documents::EstimateNode row(const char* name, const char* op, base::SmallVector<base::Name, 2> inputs,
+                            const char* output, const char* scope = "") {
   documents::EstimateNode r;
   r.name = name;
   r.op_type = op;
@@ -273,11 +273,12 @@ TEST_CASE("normalizations along a residual connection have a kernel each") {
 }
 
 TEST_CASE("an unnamed kernel whose channels are last fills the place of a node whose channels are first") {
-  std::vector<documents::EstimateNode> rows = {row("in", "QuantizeLinear", {"x"}, "a"), row("conv", "Conv", {"a", "w"}, "b"),
+  std::vector<documents::EstimateNode> rows = {row("in", "QuantizeLinear", {"x"}, "a"),
+                                               row("conv", "Conv", {"a", "w"}, "b"),
                                                row("out", "DequantizeLinear", {"b"}, "y")};
   rows[1].outputs[0].type.shape = Shape{1, 64, 7, 5};
-  for (const auto& [detail, fits] : {std::pair{"u[1] -> u[1,7,5,64]", true}, {"u[1] -> u[1,64,7,5]", true},
-                                     {"u[1] -> u[1,5,7,64]", false}}) {
+  for (const auto& [detail, fits] :
+       {std::pair{"u[1] -> u[1,7,5,64]", true}, {"u[1] -> u[1,64,7,5]", true}, {"u[1] -> u[1,5,7,64]", false}}) {
     documents::Measured measured =
         measured_of({kernel("in", "QuantizeLinear"), kernel("QLinearConv_token_7", "QLinearConv", 1e-6, detail),
                      kernel("out", "DequantizeLinear")});

@@ -111,8 +111,7 @@ std::optional<std::string> undecorated(std::string_view name) {
     if (const std::size_t length = numbered_suffix(name, word); length > 0)
       return std::string(name.substr(0, name.size() - length));
   for (const auto& suffix : {fusion_segment, myelin_suffix, type_suffix})
-    if (const std::size_t length = suffix(name); length > 0)
-      return std::string(name.substr(0, name.size() - length));
+    if (const std::size_t length = suffix(name); length > 0) return std::string(name.substr(0, name.size() - length));
   return std::nullopt;
 }
 

@@ -108,9 +108,8 @@ JoinState::JoinState(documents::Measured& measured_, const EstimateDocument& est
       is_withheld(estimate_.nodes.size(), false),
       readers_(readers_of(estimate_)) {
   // Other names may hold underscores where the model's hold dots by chance.
-  const bool has_myelin = std::ranges::any_of(measured.kernels, [](const documents::MeasuredKernel& kernel) {
-    return import::myelin_suffix(kernel.name) > 0;
-  });
+  const bool has_myelin = std::ranges::any_of(
+      measured.kernels, [](const documents::MeasuredKernel& kernel) { return import::myelin_suffix(kernel.name) > 0; });
   for (std::size_t i = 0; i < estimate.nodes.size(); ++i) {
     const documents::EstimateNode& row = estimate.nodes[i];
     if (!row.name.empty()) names_[row.name].push_back(i);
@@ -282,9 +281,8 @@ std::vector<Unjoined> unjoined_kernels(const documents::Measured& measured) {
     if (kernel.joined) continue;
     result.push_back({i, documents::ratio(kernel.seconds, total), kernel.unjoined});
   }
-  std::ranges::stable_sort(result, std::greater(), [&](const Unjoined& each) {
-    return measured.kernels[each.kernel].seconds.value_or(0);
-  });
+  std::ranges::stable_sort(result, std::greater(),
+                           [&](const Unjoined& each) { return measured.kernels[each.kernel].seconds.value_or(0); });
   return result;
 }
 

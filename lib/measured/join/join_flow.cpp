@@ -96,7 +96,7 @@ class Absorber {
   }
 
   // Operators of ONNX Runtime that are named after one of the nodes they replace, and the types of further ones. An Add
-  // is one of them only if it adds a stored tensor: other Adds have kernels of their own.
+  // is one of them only if it adds a stored tensor to the result: other Adds have kernels of their own.
   struct Fusion {
     std::string_view op;
     std::array<std::string_view, 4> parts;
@@ -111,17 +111,18 @@ class Absorber {
   // clang-format on
 
   void absorb_parts(std::size_t index, std::size_t named, const Fusion& fusion) {
+    const auto is_sum = [&](std::size_t row) { return state_.row(row).op_type == "Add"; };
     const auto is_part = [&](std::size_t row) {
       const base::Name& type = state_.row(row).op_type;
-      if (!is_silent(row) || std::ranges::find(fusion.parts, type.view()) == fusion.parts.end()) return false;
-      return type != "Add" || neighbours(row, true).size() == 1;
+      return is_silent(row) && std::ranges::find(fusion.parts, type.view()) != fusion.parts.end();
     };
     const auto step = [&](std::size_t row) {
       std::vector<std::size_t> next = neighbours(row, false);
       // What anything else reads must be written to memory anyway.
       if (!std::ranges::all_of(next, [&](std::size_t r) { return is_silent(r) || r == named; })) next.clear();
-      const std::vector<std::size_t> before = neighbours(row, true);
-      next.insert(next.end(), before.begin(), before.end());
+      std::erase_if(next, [&](std::size_t r) { return is_sum(r) && neighbours(r, true).size() != 1; });
+      for (const std::size_t before : neighbours(row, true))
+        if (!is_sum(before)) next.push_back(before);
       std::erase_if(next, [&](std::size_t r) { return !is_part(r); });
       return next;
     };
@@ -228,7 +229,8 @@ class Absorber {
   // Rows belong to one hole only if one kernel may have run both. A residual connection joins all normalizations of a
   // model, which kernels of their own ran.
   bool may_share(const Window& a, const Window& b) const {
-    for (std::size_t i = std::max(a.begin, b.begin); i <= std::min(a.end, b.end) && i < state_.measured.kernels.size(); ++i)
+    for (std::size_t i = std::max(a.begin, b.begin); i <= std::min(a.end, b.end) && i < state_.measured.kernels.size();
+         ++i)
       if (state_.is_unplaced(i)) return true;
     return false;
   }

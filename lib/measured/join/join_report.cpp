@@ -226,8 +226,8 @@ std::string join_report(const documents::Measured& measured, const EstimateDocum
                         std::size_t width) {
   if (!measured.join) return "";
   return cat(totals(measured), groups_table(measured, estimate, top, width),
-             counts_table(measured, estimate, top, width), whole_model(measured, estimate),
-             doubt(measured, estimate), causes_table(measured, width), unjoined_table(measured, top, width));
+             counts_table(measured, estimate, top, width), whole_model(measured, estimate), doubt(measured, estimate),
+             causes_table(measured, width), unjoined_table(measured, top, width));
 }
 
 }  // namespace pagoda::measured

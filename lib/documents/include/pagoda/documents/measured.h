@@ -171,11 +171,11 @@ struct UnjoinedTime {
 
 // Summary of a join (pagoda/measured/join.h).
 struct JoinSummary {
-  std::string model;                      // path of the estimate's model
-  std::optional<double> seconds;          // of all kernels
-  std::optional<double> joined_seconds;   // of the joined kernels
-  std::vector<std::size_t> silent_nodes;  // rows marked compute without a kernel: folded, or fused invisibly
-  std::vector<NodeCounts> counts = {};    // groups with a counter, most time first
+  std::string model;                        // path of the estimate's model
+  std::optional<double> seconds;            // of all kernels
+  std::optional<double> joined_seconds;     // of the joined kernels
+  std::vector<std::size_t> silent_nodes;    // rows marked compute without a kernel: folded, or fused invisibly
+  std::vector<NodeCounts> counts = {};      // groups with a counter, most time first
   std::vector<UnjoinedTime> unjoined = {};  // kernels that did not join, by cause; most time first
 
   std::optional<double> share() const;  // joined_seconds / seconds; empty if there is no time
