@@ -12,9 +12,9 @@
 //   decorated name  … is a row's name without an engine's decoration: "X/MatMulScaleFusion/", "X_token_3", "X_myl0_3"
 //   fused name      the source names several nodes; joined are those that are rows
 //   range           {ForeignNode[a...b]} of TensorRT: a, b and the rows on paths between them. A stored tensor, an input
-//                   or a folded row stands for the rows that read it, an output for the row that produces it. " +
-//                   absorbed": rows that, by the data flow, no other kernel can have run. If an end is no row and no
-//                   tensor of the model, or if rows between the ends are not known, the range joins nothing
+//                   or a folded row stands for the rows that read it, an output for the row that produces it. Joins
+//                   nothing if an end is no row and no tensor of the model, or if rows between the ends are not known.
+//                   With " + absorbed" also rows that, by the data flow, no other kernel can have run
 //   range name      the innermost NVTX or record_function range that is a row's name, or the names of a fused layer
 //   scope           the range is the module path of rows, restricted to the kernel's operator type if known. A
 //                   module timed by pagoda-bench gets all rows of its path
