@@ -5,6 +5,7 @@
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/json_writer.h"
+#include "pagoda/base/what_file.h"
 
 namespace pagoda::base {
 namespace {
@@ -83,7 +84,9 @@ std::string JsonField::place() const {
 void JsonField::fail(const std::string& what) const { base::fail(place(), what); }
 
 void JsonField::fail_expected(std::string_view expected) const {
-  fail(cat("expected ", expected, ", found ", found(*value_)));
+  const bool may_be_nan = value_->is_null() && document_->not_numbers() > 0;
+  fail(cat("expected ", expected, ", found ", found(*value_),
+           may_be_nan ? ", as nan and infinities are read" : ""));
 }
 
 std::string JsonField::text() const { return content_of<std::string>(*this, "a string"); }
@@ -194,6 +197,12 @@ std::vector<JsonField> JsonField::array(std::string_view key) const {
 std::string JsonDocument::schema() const {
   const JsonValue* schema = root_.find("schema");
   return schema && schema->is_text() ? std::get<std::string>(schema->content) : "";
+}
+
+void JsonDocument::fail_schema(std::string_view expected) const {
+  const std::string schema = this->schema(), found = is_document(schema);
+  const std::string what = found.empty() ? is_what(what_file(root_.dump()), Reads::Json) : found;
+  fail(subject_, cat(what, found.empty() && !root_.find("schema") ? " without a schema" : "", "; expected ", expected));
 }
 
 }  // namespace pagoda::base

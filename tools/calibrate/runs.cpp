@@ -22,7 +22,7 @@
 namespace pagoda::tools {
 
 RunTable::RunTable(const std::string& path, std::initializer_list<const char*> needed)
-    : text_(base::read_file(path, "CSV of runs")), file_(text_, path) {
+    : text_(base::read_text(path, "CSV of runs", base::Reads::Table)), file_(text_, path) {
   if (!next()) return;
   for (std::size_t i = 0; i < fields_.size(); ++i) columns_[fields_[i]] = i;
   for (const char* column : needed)

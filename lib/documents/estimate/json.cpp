@@ -634,6 +634,7 @@ std::string write_estimate(const EstimateDocument& estimate, std::size_t top) {
 }
 
 EstimateDocument parse_estimate(std::string_view json, std::string_view subject) {
+  base::expect_file(json, subject, base::Reads::Json, kExpected);
   EstimateDocument estimate;
   Unknown unknown{subject.size()};
   const auto node_columns = columns_of(RowKind::Node, View::Json), type_columns = columns_of(RowKind::Type, View::Json);
@@ -646,9 +647,7 @@ EstimateDocument parse_estimate(std::string_view json, std::string_view subject)
         inner.finish();
       },
       false);
-  if (rest.schema() != kSchema)
-    base::fail(subject, std::string("expected \"schema\": \"") + kSchema +
-                            "\"; write one with onnx-estimate MODEL --format json");
+  if (rest.schema() != kSchema) rest.fail_schema(cat(kSchema, "; write one with onnx-estimate MODEL --format json"));
   const JsonField root = rest.root();
   Reader reader(root, unknown);
   reader.derived("schema", 0);
@@ -667,7 +666,7 @@ EstimateDocument parse_estimate(std::string_view json, std::string_view subject)
 }
 
 EstimateDocument load_estimate(const std::string& path) {
-  return parse_estimate(base::read_file(path, kExpected), path);
+  return parse_estimate(base::read_text(path, kExpected), path);
 }
 
 }  // namespace pagoda::documents
