@@ -81,7 +81,7 @@ Outcome unzstd(std::string_view bytes, Sink& sink) {
   ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
   Outcome outcome = Outcome::Done;
   std::size_t left = 0;  // 0: a frame is complete
-  for (bool is_full = false; outcome == Outcome::Done && (in.pos < in.size || is_full);) {
+  for (bool is_full = false; outcome == Outcome::Done && (in.pos < in.size || (is_full && left != 0));) {
     ZSTD_outBuffer out{sink.part.data(), sink.part.size(), 0};
     left = ZSTD_decompressStream(stream, &out, &in);
     is_full = out.pos == out.size;

@@ -199,10 +199,10 @@ std::string JsonDocument::schema() const {
   return schema && schema->is_text() ? std::get<std::string>(schema->content) : "";
 }
 
-void JsonDocument::fail_schema(std::string_view expected) const {
-  const std::string schema = this->schema(), found = is_document(schema);
-  const std::string what = found.empty() ? is_what(what_file(root_.dump()), Reads::Json) : found;
-  fail(subject_, cat(what, found.empty() && !root_.find("schema") ? " without a schema" : "", "; expected ", expected));
+void JsonDocument::fail_schema(std::string_view expected, std::string_view text) const {
+  const std::string schema = this->schema(), found = is_document(schema, expected);
+  const std::string what = found.empty() ? is_what(text.empty() ? what_file(root_.dump()) : what_file(text), Reads::Json) : found;
+  fail(subject_, cat(what, found.empty() && !root_.find("schema") ? ", without a schema" : "", "; expected ", expected));
 }
 
 }  // namespace pagoda::base

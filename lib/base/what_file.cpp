@@ -158,7 +158,7 @@ constexpr Row kInJson[] = {
     {"\"averageMs\""sv,               Json,       "a profile of TensorRT",                                kImport},
     {"\"Layers\""sv,                  Json,       "layer information of TensorRT",                        "pagoda-import --layers reads it beside a profile"},
     {"\"traceEvents\""sv,             Json,       "a trace (Chrome's form)",                              kImport},
-    {""sv,                            Json,       "JSON",                                                 ""},
+    {""sv,                            Json,       "JSON of no known kind",                                ""},
 };
 
 // Pagoda's documents; /1 and later versions.
@@ -211,15 +211,20 @@ constexpr Row kUrls[] = {
 
 // Files that tell what a folder is.
 constexpr Row kInFolder[] = {
-    {"saved_model.pb"sv,              OtherModel, "a TensorFlow SavedModel",                              "convert it: python3 -m tf2onnx.convert --saved-model FOLDER --output model.onnx"},
+    {"saved_model.pb"sv,              OtherModel, "a TensorFlow SavedModel",                              "convert it: python3 -m tf2onnx.convert --saved-model FILE --output model.onnx"},
     {"Manifest.json"sv,               OtherModel, "a Core ML package",                                    kExport},
     {"__model__"sv,                   OtherModel, "a PaddlePaddle model",                                 "convert it: paddle2onnx"},
     {"inference.pdmodel"sv,           OtherModel, "a PaddlePaddle model",                                 "convert it: paddle2onnx"},
-    {"model.safetensors"sv,           OtherModel, "a Hugging Face model",                                 "export it: optimum-cli export onnx --model FOLDER onnx"},
-    {"model.safetensors.index.json"sv,OtherModel, "a Hugging Face model",                                 "export it: optimum-cli export onnx --model FOLDER onnx"},
+    {"model.safetensors"sv,           OtherModel, "a Hugging Face model",                                 "export it: optimum-cli export onnx --model FILE onnx"},
+    {"model.safetensors.index.json"sv,OtherModel, "a Hugging Face model",                                 "export it: optimum-cli export onnx --model FILE onnx"},
 };
 // clang-format on
 
+#ifdef _WIN32
+constexpr std::string_view kExpand = "name the files, or in PowerShell: (Get-Item PATTERN)";
+#else
+constexpr std::string_view kExpand = "remove its quotes, check that files match it, or name them";
+#endif
 constexpr std::string_view kSpace = " \t\r\n";
 constexpr std::size_t kHead = std::size_t{1} << 16;
 
@@ -317,7 +322,7 @@ std::optional<WhatFile> by_fields(std::string_view bytes) {
   if (!has(1) || fields->first.empty()) return std::nullopt;
   for (std::size_t type = 200; type < fields->seen.size(); ++type)
     if (has(type)) return made(OtherModel, "a Core ML model", kExport);
-  if (has(7)) return made(Onnx, "an ONNX model", "name a file that onnx-estimate or an engine wrote about it");
+  if (has(7)) return made(Onnx, "an ONNX model", "onnx-estimate reads it");
   if (has(2) && fields->seen.count() == 2 && (fields->first[0] == '\n' || fields->first[0] == '\x12'))
     return made(OtherModel, "a TensorFlow SavedModel", kTensorFlow);
   return std::nullopt;
@@ -350,7 +355,7 @@ bool is_json(std::string_view text) {
   if (text.front() != '[') return false;
   const std::size_t next = text.find_first_not_of(kSpace, 1);
   if (next == std::string_view::npos || "\"{}[]-0123456789"sv.find(text[next]) != std::string_view::npos) return true;
-  for (const std::string_view word : {"true", "false", "null", "nan", "NaN", "Infinity"})
+  for (const std::string_view word : {"true", "false", "null", "nan", "NaN", "NAN", "inf", "Inf", "INF", "Infinity"})
     if (text.substr(next).starts_with(word)) return text.substr(next + word.size()).find_first_of(",]") == 0;
   return false;
 }
@@ -405,13 +410,23 @@ WhatFile by_text(std::string_view text) {
   return known ? *known : WhatFile{Text, "text", ""};
 }
 
+// The command with the file in place of FILE, where a shell takes its name as it is.
+std::string with_path(std::string command, std::string_view path) {
+  const auto is_safe = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || "/._-+:=,@"sv.find(c) != std::string_view::npos;
+  };
+  constexpr std::string_view kFile = "FILE";
+  const std::size_t at = command.find(kFile);
+  if (at != std::string::npos && !path.empty() && path[0] != '-' && std::ranges::all_of(path, is_safe))
+    command.replace(at, kFile.size(), path);
+  return command;
+}
+
 std::string with_remedy(std::string what, std::string_view remedy) {
   return remedy.empty() ? what : cat(what, "; ", remedy);
 }
 
-}  // namespace
-
-WhatFile what_file(std::string_view bytes, std::string_view path) {
+WhatFile kind_of(std::string_view bytes, std::string_view path) {
   if (bytes.empty()) return {Nothing, "empty", std::string(kAgain)};
   if (auto known = by_first_bytes(bytes)) return *std::move(known);
   std::string_view head = bytes.substr(0, kHead);
@@ -428,6 +443,14 @@ WhatFile what_file(std::string_view bytes, std::string_view path) {
   if (auto known = by_fields(bytes)) return *std::move(known);
   if (const Row* row = first_that_ends(kNames, lower(path))) return row->file();
   return {Unknown, "binary data of no known kind", ""};
+}
+
+}  // namespace
+
+WhatFile what_file(std::string_view bytes, std::string_view path) {
+  WhatFile file = kind_of(bytes, path);
+  file.remedy = with_path(std::move(file.remedy), path);
+  return file;
 }
 
 bool fits(FileForm form, Reads reads) {
@@ -456,11 +479,12 @@ void expect_file(std::string_view bytes, std::string_view subject, Reads reads, 
   if (!fits(file.form, reads)) fail(subject, cat(is_what(file, reads), "; expected ", expected));
 }
 
-std::string is_document(std::string_view schema) {
+std::string is_document(std::string_view schema, std::string_view expected) {
   if (schema.empty()) return "";
   const Row* row = first_that_begins(kSchemas, schema);
   if (row == nullptr) return cat("has schema \"", schema, "\"");
   const std::string what = cat("is ", row->what, " (", schema, ")");
+  if (expected.find(row->sign) != std::string_view::npos) return what + ", as another version of Pagoda writes it";
   return with_remedy(what, row->remedy);
 }
 
@@ -478,10 +502,11 @@ std::string why_not_opened(const std::string& path, int error) {
     const bool is_copied = row->remedy.find("cp") != std::string_view::npos;
     return cat("is ", row->what, "; download it first: ", row->remedy, url, is_copied ? " ." : "");
   }
+  if (path == "-") return "is standard input, which is not read here; save it to a file first";
   if (path.starts_with("file://")) return "is a URL; name the path alone: " + path.substr(7);
   if (path.find("://") != std::string::npos) return "is a URL; download it first";
   if (path.find_first_of("*?[") != std::string::npos)
-    return "is a pattern that the shell did not expand; remove its quotes, check that files match it, or name them";
+    return "is a pattern that the shell did not expand; " + std::string(kExpand);
   return cat("cannot be opened: ", error_text(error));
 }
 
@@ -508,7 +533,7 @@ std::string is_folder(const std::string& path, Reads reads) {
   }
   if (kind && reads == Reads::Model) {
     const std::string what = cat("is a folder: ", kind->what);
-    return with_remedy(what, kind->remedy);
+    return with_remedy(what, with_path(kind->remedy, path));
   }
   return "is a folder; name a file";
 }

@@ -113,7 +113,8 @@ class JsonDocument {
   // How many nan and infinities were read as null; in an element of an array, also those before it.
   std::size_t not_numbers() const { return not_numbers_; }
   // Throws Error, which says what the document is in place of `expected`: "is an estimate (pagoda.estimate/1); …".
-  [[noreturn]] void fail_schema(std::string_view expected) const;
+  // `text`: the whole document, where its elements were read one by one.
+  [[noreturn]] void fail_schema(std::string_view expected, std::string_view text = {}) const;
 
  private:
   std::string subject_;

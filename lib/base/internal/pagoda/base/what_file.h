@@ -49,9 +49,9 @@ std::string is_what(const WhatFile& file, Reads reads);
 // Throws Error, which names `subject`, what it is, what to do and what was expected, unless the reader can try.
 void expect_file(std::string_view bytes, std::string_view subject, Reads reads, std::string_view expected);
 
-// "is an estimate (pagoda.estimate/1), which …" for the schema of a document; for a schema of others, its name; empty
-// without one.
-std::string is_document(std::string_view schema);
+// "is an estimate (pagoda.estimate/1); …" for the schema of a document, or of another version where `expected` names
+// the schema; for a schema of others, its name; empty without one.
+std::string is_document(std::string_view schema, std::string_view expected);
 
 // Why `path` cannot be opened, with a remedy: a URL, a pattern that the shell did not expand, a missing file (`error`).
 std::string why_not_opened(const std::string& path, int error);
