@@ -105,9 +105,12 @@ std::string syntax_error(const Source& source, std::size_t byte) {
       {']', ": a comma before the end"},      {'}', ": a comma before the end"},      {'T', ": JSON's is true"},
       {'F', ": JSON's is false"},             {'N', ": JSON's is null"},
   };
-  const auto* const hint = std::ranges::find(kHints, text[before.size()], &std::pair<char, std::string_view>::first);
-  return cat("not JSON, byte ", byte, " (line ", line, ", column ", column, ")",
-             hint == std::end(kHints) ? std::string_view() : hint->second);
+  const char here = text[before.size()];
+  const auto* const hint = std::ranges::find(kHints, here, &std::pair<char, std::string_view>::first);
+  const std::size_t last = before.find_last_not_of(" \t\r\n");
+  const bool is_hint = hint != std::end(kHints) &&
+                       ((here != ']' && here != '}') || (last != std::string_view::npos && before[last] == ','));
+  return cat("not JSON, byte ", byte, " (line ", line, ", column ", column, ")", is_hint ? hint->second : "");
 }
 
 // Sorted by key; of equal keys the last one is kept.

@@ -355,7 +355,7 @@ bool is_json(std::string_view text) {
   if (text.front() != '[') return false;
   const std::size_t next = text.find_first_not_of(kSpace, 1);
   if (next == std::string_view::npos || "\"{}[]-0123456789"sv.find(text[next]) != std::string_view::npos) return true;
-  for (const std::string_view word : {"true", "false", "null", "nan", "NaN", "NAN", "inf", "Inf", "INF", "Infinity"})
+  for (const std::string_view word : {"true", "false", "null", "nan", "NaN", "NAN", "Infinity", "inf", "Inf", "INF"})
     if (text.substr(next).starts_with(word)) return text.substr(next + word.size()).find_first_of(",]") == 0;
   return false;
 }

@@ -84,10 +84,11 @@ Layers read_layers(std::string_view content, std::string_view subject) {
   return layers;
 }
 
-double milliseconds(const JsonField& entry, const char* key) {
+// Empty where the profile says nan.
+std::optional<double> milliseconds(const JsonField& entry, const char* key) {
   const std::optional<double> value = entry.number(key);
-  if (!value || *value < 0) entry.fail(std::string("expected \"") + key + "\" in milliseconds");
-  return *value;
+  if (!entry.has(key) || value.value_or(0) < 0) entry.fail(std::string("expected \"") + key + "\" in milliseconds");
+  return value;
 }
 
 }  // namespace
@@ -101,7 +102,7 @@ documents::Measured import_tensorrt(std::string_view content, std::string_view s
   measured.tool = "TensorRT";
   std::size_t without_median = 0, unknown_layers = 0;
   std::optional<std::int64_t> count;
-  base::parse_json_elements(content, subject, "layers", [&](const JsonField& entry, std::size_t index) {
+  const base::JsonDocument rest = base::parse_json_elements(content, subject, "layers", [&](const JsonField& entry, std::size_t index) {
     if (!entry.value().is_object()) entry.fail("expected a layer as an object");
     if (index == 0 && !entry.has("timeMs") && !entry.has("averageMs")) {
       count = entry.integer("count");
@@ -117,7 +118,8 @@ documents::Measured import_tensorrt(std::string_view content, std::string_view s
     kernel.launches = 1;
     const bool has_median = entry.has("medianMs");
     if (!has_median) ++without_median;
-    kernel.seconds = milliseconds(entry, has_median ? "medianMs" : "averageMs") * kMillisecond;
+    if (const auto time = milliseconds(entry, has_median ? "medianMs" : "averageMs"))
+      kernel.seconds = *time * kMillisecond;
     if (kernel.nodes.empty() && engine_work(kernel.name, kernel.op_type).empty())
       kernel.nodes = name_parts(kernel.name);
     if (kernel.nodes.size() == 1 && !node_range(kernel.nodes[0])) {
@@ -132,6 +134,8 @@ documents::Measured import_tensorrt(std::string_view content, std::string_view s
   if (!count) add_missing(measured, {{"repeats", "the profile does not say over how many runs it is"}});
   if (without_median > 0)
     measured.notes.emplace_back("times are means over the runs: the profile has no medians (TensorRT before 8.5)");
+  if (rest.not_numbers() > 0)
+    measured.notes.push_back(cat(rest.not_numbers(), " numbers of the profile are nan or infinite, read as unknown"));
   if (unknown_layers > 0) measured.notes.push_back(cat(unknown_layers, " layers are not in the layer information"));
   add_missing(measured, {{"seconds", "the profile holds layers alone; trtexec prints the latency of a run"},
                          {"seconds_spread", "the profile holds no extremes"},
