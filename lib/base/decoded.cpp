@@ -131,7 +131,9 @@ struct Codec {
 constexpr Codec kCodecs[] = {
     {"\x1f\x8b", "gzip", "gzip -d", gunzip},
     {"\x28\xb5\x2f\xfd", "zstd", "zstd -d", unzstd},
-    {"\xfd" "7zXZ", "xz", "xz -d", unxz},
+    {"\xfd"
+     "7zXZ",
+     "xz", "xz -d", unxz},
 };
 
 std::string amount(std::size_t bytes) { return bytes >= 1 << 20 ? cat(bytes >> 20, " MiB") : cat(bytes, " bytes"); }
@@ -167,7 +169,8 @@ std::optional<std::string> decompressed(std::string_view bytes, std::string_view
   const auto stop = [&, codec = codec](const std::string& problem) {
     fail(subject, cat("is compressed by ", codec->name, problem));
   };
-  if (codec->decompress == nullptr) stop(cat(", which this build cannot read; decompress it first: ", codec->command, " ", subject));
+  if (codec->decompress == nullptr)
+    stop(cat(", which this build cannot read; decompress it first: ", codec->command, " ", subject));
   std::string text;
   Sink sink(text, limit);
   switch (codec->decompress(bytes, sink)) {

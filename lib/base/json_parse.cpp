@@ -46,8 +46,8 @@ class Source {
     const char c = text_[at_];
     if (c != 'n' && c != 'N' && c != 'i' && c != 'I' && c != '-' && c != '+') return;
     const std::string_view rest = text_.substr(at_);
-    for (const std::string_view name : {"nan", "NaN", "NAN", "-nan", "-NaN", "inf", "-inf", "+inf", "Inf", "-Inf", "INF",
-                                        "-INF", "Infinity", "-Infinity"}) {
+    for (const std::string_view name : {"nan", "NaN", "NAN", "-nan", "-NaN", "inf", "-inf", "+inf", "Inf", "-Inf",
+                                        "INF", "-INF", "Infinity", "-Infinity"}) {
       constexpr std::string_view kEnds = " \t\r\n,]}";
       if (!rest.starts_with(name)) continue;
       if (rest.size() > name.size() && kEnds.find(rest[name.size()]) == std::string_view::npos) continue;
@@ -101,9 +101,14 @@ std::string syntax_error(const Source& source, std::size_t byte) {
   const auto line = 1 + std::ranges::count(before, '\n');
   const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
   constexpr std::pair<char, std::string_view> kHints[] = {
-      {'\'', ": strings take double quotes"}, {'/', ": JSON has no comments"},        {'#', ": JSON has no comments"},
-      {']', ": a comma before the end"},      {'}', ": a comma before the end"},      {'T', ": JSON's is true"},
-      {'F', ": JSON's is false"},             {'N', ": JSON's is null"},
+      {'\'', ": strings take double quotes"},
+      {'/', ": JSON has no comments"},
+      {'#', ": JSON has no comments"},
+      {']', ": a comma before the end"},
+      {'}', ": a comma before the end"},
+      {'T', ": JSON's is true"},
+      {'F', ": JSON's is false"},
+      {'N', ": JSON's is null"},
   };
   const char here = text[before.size()];
   const auto* const hint = std::ranges::find(kHints, here, &std::pair<char, std::string_view>::first);

@@ -386,9 +386,8 @@ std::optional<WhatFile> settings(std::string_view text) {
 std::optional<WhatFile> by_json(std::string_view text) {
   constexpr std::string_view kSchema = "\"schema\"", kOurs = "\"pagoda.";
   const std::size_t schema = text.find(kSchema);
-  const std::size_t name = schema == std::string_view::npos
-                               ? schema
-                               : text.find_first_not_of(" \t\r\n:", schema + kSchema.size());
+  const std::size_t name =
+      schema == std::string_view::npos ? schema : text.find_first_not_of(" \t\r\n:", schema + kSchema.size());
   if (name != std::string_view::npos && text.substr(name).starts_with(kOurs))
     if (const Row* row = first_that_begins(kSchemas, text.substr(name + 1))) {
       const std::string_view id = text.substr(name + 1, text.find('"', name + 1) - name - 1);
@@ -413,7 +412,8 @@ WhatFile by_text(std::string_view text) {
 // The command with the file in place of FILE, where a shell takes its name as it is.
 std::string with_path(std::string command, std::string_view path) {
   const auto is_safe = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || "/._-+:=,@"sv.find(c) != std::string_view::npos;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           "/._-+:=,@"sv.find(c) != std::string_view::npos;
   };
   constexpr std::string_view kFile = "FILE";
   const std::size_t at = command.find(kFile);
@@ -529,7 +529,8 @@ std::string is_folder(const std::string& path, Reads reads) {
   if (!names.empty() && (reads != Reads::Model || !kind)) {
     const std::size_t others = names.size() - std::min(names.size(), kMost);
     names.resize(names.size() - others);
-    return cat("is a folder; name a file in it: ", joined(names), others > 0 ? cat(" or one of ", others, " others") : "");
+    return cat("is a folder; name a file in it: ", joined(names),
+               others > 0 ? cat(" or one of ", others, " others") : "");
   }
   if (kind && reads == Reads::Model) {
     const std::string what = cat("is a folder: ", kind->what);

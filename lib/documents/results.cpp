@@ -329,7 +329,8 @@ ResultSet load_results(const std::string& path) {
   ResultSet set;
   std::map<std::string, std::size_t> index;
   for (const fs::path& name : files) {
-    const std::string text = base::read_text(name.string(), "results.jsonl of pagoda-bench, or its folder", base::Reads::Text);
+    const std::string text =
+        base::read_text(name.string(), "results.jsonl of pagoda-bench, or its folder", base::Reads::Text);
     add_lines(set, index, text, name.string());
   }
   return set;

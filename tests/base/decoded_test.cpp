@@ -59,8 +59,9 @@ TEST_CASE("gzip, zstd and xz are read, one part after another, within a limit") 
     std::string many;
     for (int i = 0; i < 100; ++i) many += bytes;
     CHECK(decompressed(many, "x")->size() == 100 * kText.size());
-    CHECK(test::error_of([&] { (void)decompressed(many, "x", 600); })
-              .find("; it holds more than 600 bytes, the most that is read") != std::string::npos);
+    CHECK(test::error_of([&] {
+            (void)decompressed(many, "x", 600);
+          }).find("; it holds more than 600 bytes, the most that is read") != std::string::npos);
   }
   CHECK(!decompressed(kText, "x"));
 }

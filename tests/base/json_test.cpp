@@ -48,8 +48,8 @@ TEST_CASE("integers of 64 bits are exact, larger ones are doubles, and of equal 
 }
 
 TEST_CASE("damaged, deep and unbounded documents are refused with the byte") {
-  CHECK_THROWS_WITH_AS(parse_json("{\"a\": ", "x", "expected a device"), "x: not JSON, byte 7: it ends there, as a file that was cut off; expected a device",
-                       Error);
+  CHECK_THROWS_WITH_AS(parse_json("{\"a\": ", "x", "expected a device"),
+                       "x: not JSON, byte 7: it ends there, as a file that was cut off; expected a device", Error);
   CHECK_THROWS_WITH_AS(parse_json("[1e999]", "x", "expected a device"),
                        "x: a number is out of range, byte 6; expected a device", Error);
   CHECK_THROWS_WITH_AS(parse_json(std::string(100000, '['), "x", ""), "x: nests deeper than 100", Error);
@@ -60,7 +60,8 @@ TEST_CASE("nan and infinities, which programs write, are read as null and counte
   const char* rows[] = {"nan", "NaN", "-nan", "NAN", "inf", "-inf", "Infinity", "-Infinity", "INF"};
   for (const char* row : rows) {
     CAPTURE(row);
-    const JsonDocument document = parse_json(cat("{\"a\": ", row, ", \"b\":[", row, "],\"nan\" : \"\\\"nan\"}"), "x", "");
+    const JsonDocument document =
+        parse_json(cat("{\"a\": ", row, ", \"b\":[", row, "],\"nan\" : \"\\\"nan\"}"), "x", "");
     CHECK(document.not_numbers() == 2);
     CHECK(document.root().at("a").value().is_null());
     CHECK(document.root().at("b").array().front().value().is_null());
@@ -75,7 +76,8 @@ TEST_CASE("nan and infinities, which programs write, are read as null and counte
                              .c_str(),
                          Error);
   }
-  for (const char* row : {"nano", "nanx", "infinite", "-info"}) CHECK_THROWS_AS(parse_json(cat("[", row, "]"), "x", ""), Error);
+  for (const char* row : {"nano", "nanx", "infinite", "-info"})
+    CHECK_THROWS_AS(parse_json(cat("[", row, "]"), "x", ""), Error);
   CHECK(parse_json("nan", "x", "").root().value().is_null());
   CHECK(parse_json("null", "x", "").not_numbers() == 0);
   std::size_t before = 0;

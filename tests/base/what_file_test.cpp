@@ -35,7 +35,8 @@ struct Sample {
 
 // The headers of a ZIP's first file.
 std::string zip(const std::string& name) {
-  return "PK\x03\x04\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"s + static_cast<char>(name.size()) + "\0\0\0"s + name;
+  return "PK\x03\x04\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"s + static_cast<char>(name.size()) + "\0\0\0"s +
+         name;
 }
 
 std::string utf16(const std::string& text, bool is_little) {
@@ -162,9 +163,12 @@ TEST_CASE("a file is named by its content, with what to do") {
   CHECK(what_file("\x1f\x8b", "a/b.json.gz").remedy == "decompress it first: gzip -d a/b.json.gz");
   CHECK(what_file("\x1f\x8b", "a b.json.gz").remedy == "decompress it first: gzip -d FILE");
   const std::pair<const char*, const char*> names[] = {
-      {"a.engine", "a TensorRT engine, by its name"}, {"a.nsys-rep", "a report of Nsight Systems"},
-      {"a.mnn", "an MNN model"},                      {"a.onnx_data", "weights of an ONNX model"},
-      {"openvino.bin", "raw data, as weights of"},    {"A.PT", "a PyTorch file"},
+      {"a.engine", "a TensorRT engine, by its name"},
+      {"a.nsys-rep", "a report of Nsight Systems"},
+      {"a.mnn", "an MNN model"},
+      {"a.onnx_data", "weights of an ONNX model"},
+      {"openvino.bin", "raw data, as weights of"},
+      {"A.PT", "a PyTorch file"},
   };
   for (const auto& [name, what] : names) CHECK(what_file("\1\2\3\4\5\6\7\xf0", name).what.starts_with(what));
 }
@@ -201,7 +205,8 @@ const std::vector<Reader>& readers() {
       {"results", Reads::Text, [](const std::string& path) { documents::load_results(path); }},
       {"study", Reads::Text, [](const std::string& path) { lab::load_study(path); }},
       {"profile", Reads::Profile, [](const std::string& path) { measured::load_profile(path); }},
-      {"layers", Reads::Json, [](const std::string& path) {
+      {"layers", Reads::Json,
+       [](const std::string& path) {
          measured::load_profile(test::source_path("tests/import/data/tensorrt_profile.json"), {.layer_info = path});
        }},
       {"table", Reads::Table, [](const std::string& path) { read_text(path, "a table", Reads::Table); }},

@@ -254,7 +254,8 @@ class Formatter : public CLI::Formatter {
 };
 
 void add_options(CLI::App& app, Arguments& arguments) {
-  app.add_option("MODEL", arguments.model, "ONNX file; its weights are not read. Several are a table of a line each")->type_name("");
+  app.add_option("MODEL", arguments.model, "ONNX file; its weights are not read. Several are a table of a line each")
+      ->type_name("");
   for (const Group& group : groups()) {
     app.option_defaults()->group(group.title);
     group.add(app, arguments);

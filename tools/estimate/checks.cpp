@@ -139,8 +139,7 @@ constexpr std::string_view kLoop = "; loop over them: for f in *.onnx; do onnx-e
 // The models of a pipeline or a table share sizes and a device; reports on a single model need separate runs.
 void check_pipeline(const Arguments& arguments) {
   const bool are_apart = !arguments.others.empty();
-  if (are_apart)
-    refuse(arguments, "a table of several models", {"--then", "--format json"}, kLoop);
+  if (are_apart) refuse(arguments, "a table of several models", {"--then", "--format json"}, kLoop);
   if (are_apart || !arguments.then.empty())
     refuse(arguments, are_apart ? "a table of several models" : "--then reports several models; it",
            {"--sweep",

@@ -24,7 +24,8 @@ std::int64_t size_of(std::string_view text, const std::string& whole) {
 
 // "1x3x224x224", "1,3,224,224", "[1, 3, 224, 224]" or "(1, 3, 224, 224)", as frameworks print shapes.
 std::vector<std::int64_t> shape_of(std::string_view text, const std::string& whole) {
-  const bool is_enclosed = (text.starts_with('[') && text.ends_with(']')) || (text.starts_with('(') && text.ends_with(')'));
+  const bool is_enclosed =
+      (text.starts_with('[') && text.ends_with(']')) || (text.starts_with('(') && text.ends_with(')'));
   if (is_enclosed) text = text.substr(1, text.size() - 2);
   const bool has_commas = text.find(',') != std::string_view::npos && text.find('x') == std::string_view::npos;
   std::vector<std::int64_t> shape;

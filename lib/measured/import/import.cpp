@@ -222,12 +222,12 @@ documents::Measured import_profile(std::string_view text, std::string_view subje
   const std::optional<ProfileFormat> format = options.format ? options.format : recognise_profile(text);
   if (!format) {
     const bool is_layers = has(text.substr(0, 4096), "\"Layers\"");
-    throw Error(std::string(subject) + ": " +
-                (is_layers
-                     ? "is layer information of TensorRT, which holds no times; give the file of --exportProfile, "
-                       "and this one with `layers`"
-                     : base::is_what(base::what_file(text, subject), base::Reads::Profile) + "; expected " +
-                           known_profiles()));
+    throw Error(
+        std::string(subject) + ": " +
+        (is_layers
+             ? "is layer information of TensorRT, which holds no times; give the file of --exportProfile, "
+               "and this one with `layers`"
+             : base::is_what(base::what_file(text, subject), base::Reads::Profile) + "; expected " + known_profiles()));
   }
   base::expect_file(text, subject, base::Reads::Profile, known_profiles());  // --format takes any file
   const Importer& importer = importer_of(*format);

@@ -102,7 +102,9 @@ documents::Measured import_tensorrt(std::string_view content, std::string_view s
   measured.tool = "TensorRT";
   std::size_t without_median = 0, unknown_layers = 0;
   std::optional<std::int64_t> count;
-  const base::JsonDocument rest = base::parse_json_elements(content, subject, "layers", [&](const JsonField& entry, std::size_t index) {
+  std::size_t not_numbers = 0;
+  base::parse_json_elements(content, subject, "layers", [&](const JsonField& entry, std::size_t index) {
+    not_numbers = entry.not_numbers();
     if (!entry.value().is_object()) entry.fail("expected a layer as an object");
     if (index == 0 && !entry.has("timeMs") && !entry.has("averageMs")) {
       count = entry.integer("count");
@@ -134,8 +136,8 @@ documents::Measured import_tensorrt(std::string_view content, std::string_view s
   if (!count) add_missing(measured, {{"repeats", "the profile does not say over how many runs it is"}});
   if (without_median > 0)
     measured.notes.emplace_back("times are means over the runs: the profile has no medians (TensorRT before 8.5)");
-  if (rest.not_numbers() > 0)
-    measured.notes.push_back(cat(rest.not_numbers(), " numbers of the profile are nan or infinite, read as unknown"));
+  if (not_numbers > 0)
+    measured.notes.push_back(cat(not_numbers, " numbers of the profile are nan or infinite, read as unknown"));
   if (unknown_layers > 0) measured.notes.push_back(cat(unknown_layers, " layers are not in the layer information"));
   add_missing(measured, {{"seconds", "the profile holds layers alone; trtexec prints the latency of a run"},
                          {"seconds_spread", "the profile holds no extremes"},

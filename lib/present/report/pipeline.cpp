@@ -34,9 +34,11 @@ struct PipelineNumber {
 
   bool is_shown(const Pipeline& pipeline) const {
     if (header == nullptr || (is_of_each && !pipeline.are_apart)) return false;
-    const auto has_time = [&](const PipelinePart& part) { return documents::number(of_part(part.estimate)).has_value(); };
+    const auto has_time = [&](const PipelinePart& part) {
+      return documents::number(of_part(part.estimate)).has_value();
+    };
     const bool is_timed = pipeline.are_apart ? std::ranges::any_of(pipeline.parts, has_time)
-                          : of_all != nullptr && documents::number(of_all(pipeline)).has_value();
+                                             : of_all != nullptr && documents::number(of_all(pipeline)).has_value();
     if (kind == CellKind::Seconds && !is_timed) return false;
     return std::string_view(header) != "FLOPs" || has_flops(pipeline);
   }

@@ -62,6 +62,7 @@ class JsonField {
  public:
   const JsonValue& value() const { return *value_; }
   std::string place() const;                              // "gpu.json.peaks[3].rate"
+  std::size_t not_numbers() const;                        // of the document so far
   [[noreturn]] void fail(const std::string& what) const;  // throws Error: place and what
   // Throws Error: place, what was expected and what was found.
   [[noreturn]] void fail_expected(std::string_view expected) const;
