@@ -164,15 +164,15 @@ constexpr Row kInJson[] = {
 // Pagoda's documents; /1 and later versions.
 constexpr Row kSchemas[] = {
     {"pagoda.estimate/"sv,            Json,       "an estimate",                                          "pagoda-import and roofline-plot read it with --estimate"},
-    {"pagoda.device/"sv,              Json,       "a device",                                             "--device reads it"},
-    {"pagoda.ceilings/"sv,            Json,       "ceilings of a machine",                                "--device and roofline-plot --ceilings read it"},
-    {"pagoda.measured/"sv,            Json,       "a measurement",                                        "--measured reads it"},
-    {"pagoda.calibration/"sv,         Json,       "a calibration",                                        "--calibration reads it"},
-    {"pagoda.cpu-calibration/"sv,     Json,       "a calibration of a CPU",                               "--calibration reads it"},
-    {"pagoda.tensorrt-calibration/"sv,Json,       "a calibration of TensorRT",                            "--calibration reads it"},
-    {"pagoda.serving-calibration/"sv, Json,       "a calibration of serving",                             "--calibration reads it"},
-    {"pagoda.provider/"sv,            Json,       "a provider of ONNX Runtime",                           "--provider reads it"},
-    {"pagoda.custom-operators/"sv,    Json,       "custom operators",                                     "--custom-ops reads it"},
+    {"pagoda.device/"sv,              Json,       "a device",                                             "`device` reads it"},
+    {"pagoda.ceilings/"sv,            Json,       "ceilings of a machine",                                "`device` reads it, and roofline-plot as ceilings"},
+    {"pagoda.measured/"sv,            Json,       "a measurement",                                        "`measured` reads it"},
+    {"pagoda.calibration/"sv,         Json,       "a calibration",                                        "`calibration` reads it"},
+    {"pagoda.cpu-calibration/"sv,     Json,       "a calibration of a CPU",                               "`calibration` reads it"},
+    {"pagoda.tensorrt-calibration/"sv,Json,       "a calibration of TensorRT",                            "`calibration` reads it"},
+    {"pagoda.serving-calibration/"sv, Json,       "a calibration of serving",                             "`calibration` reads it"},
+    {"pagoda.provider/"sv,            Json,       "a provider of ONNX Runtime",                           "`provider` reads it"},
+    {"pagoda.custom-operators/"sv,    Json,       "custom operators",                                     "`custom_ops` reads it"},
     {"pagoda.result/"sv,              Json,       "results of pagoda-bench",                              "pagoda-report reads them"},
     {"pagoda.metrics/"sv,             Json,       "metrics of a chip",                                    ""},
     {"pagoda.chart/"sv,               Json,       "the data of a chart",                                  ""},
@@ -215,8 +215,8 @@ constexpr Row kInFolder[] = {
     {"Manifest.json"sv,               OtherModel, "a Core ML package",                                    kExport},
     {"__model__"sv,                   OtherModel, "a PaddlePaddle model",                                 "convert it: paddle2onnx"},
     {"inference.pdmodel"sv,           OtherModel, "a PaddlePaddle model",                                 "convert it: paddle2onnx"},
-    {"model.safetensors"sv,           OtherModel, "a Hugging Face model",                                 "export it: optimum-cli export onnx --model FILE onnx"},
-    {"model.safetensors.index.json"sv,OtherModel, "a Hugging Face model",                                 "export it: optimum-cli export onnx --model FILE onnx"},
+    {"model.safetensors"sv,           OtherModel, "a Hugging Face model",                                 "export it: optimum-cli export onnx -m FILE onnx"},
+    {"model.safetensors.index.json"sv,OtherModel, "a Hugging Face model",                                 "export it: optimum-cli export onnx -m FILE onnx"},
 };
 // clang-format on
 
