@@ -98,7 +98,7 @@ TEST_CASE("several models are a table of a line each, and what cannot be read is
   CHECK(workshop().run("net.onnx fixed.onnx --format markdown").out.find("| net.onnx |") != std::string::npos);
   const Outcome some = workshop().run("net.onnx garbage.onnx empty.onnx");
   CHECK(some.code == 1);
-  CHECK(some.out.starts_with("1 models"));
+  CHECK(some.out.starts_with("1 model "));
   CHECK(some.err.find("onnx-estimate: garbage.onnx: is text; expected an ONNX model\n") != std::string::npos);
   CHECK(some.err.find("onnx-estimate: empty.onnx: is empty; ") != std::string::npos);
   CHECK(workshop().run("empty.onnx garbage.onnx").out.empty());

@@ -16,6 +16,7 @@
 #include "import/runs.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
+#include "pagoda/base/plural.h"
 
 namespace pagoda::measured::import {
 namespace {
@@ -137,7 +138,9 @@ documents::Measured import_tensorrt(std::string_view content, std::string_view s
   if (without_median > 0)
     measured.notes.emplace_back("times are means over the runs: the profile has no medians (TensorRT before 8.5)");
   if (not_numbers > 0)
-    measured.notes.push_back(cat(not_numbers, " numbers of the profile are nan or infinite, read as unknown"));
+    measured.notes.push_back(
+        cat(base::counted(static_cast<Int>(not_numbers), "number of the profile is", "numbers of the profile are"),
+            " nan or infinite, read as unknown"));
   if (unknown_layers > 0) measured.notes.push_back(cat(unknown_layers, " layers are not in the layer information"));
   add_missing(measured, {{"seconds", "the profile holds layers alone; trtexec prints the latency of a run"},
                          {"seconds_spread", "the profile holds no extremes"},

@@ -5,6 +5,7 @@
 #include "pagoda/base/cat.h"
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/json_writer.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/documents/dim_json.h"
 #include "report/rows.h"
 
@@ -144,7 +145,7 @@ std::string answer(const Pipeline& pipeline) {
 
 std::string heading(const Pipeline& pipeline) {
   const EstimateDocument& first = pipeline.parts.front().estimate;
-  return cat(pipeline.parts.size(), " models · ",
+  return cat(base::counted(static_cast<Int>(pipeline.parts.size()), "model"), " · ",
              to_string(first.traffic ? first.traffic->model : TrafficModel::Unfused), " traffic",
              first.roofline ? " · " + report::device_text(*first.roofline) : "");
 }
