@@ -77,7 +77,6 @@ TEST_CASE("sizes are set by batch, by dim and by input shape") {
   for (const char* arguments :
        {"net.onnx --batch 4", "net.onnx --dim batch=4", "net.onnx --input x=4x3x8x8", "fixed.onnx --batch 4",
         "net.onnx --input x=4,3,8,8", "net.onnx --input 'x=[4, 3, 8, 8]'", "net.onnx --input 'x=(4, 3, 8, 8)'",
-        "--batch 4 -- net.onnx",
         "--dim batch=4 net.onnx", "net.onnx --dim=batch=4 --dim batch=4", "net.onnx --batch 4 --input x=4x3x8x8"}) {
     const Outcome result = workshop().run(std::string(arguments) + " --format json");
     REQUIRE_MESSAGE(result.code == 0, arguments, "\n", result.err);
@@ -102,6 +101,8 @@ TEST_CASE("several models are a table of a line each, and what cannot be read is
   CHECK(some.err.find("onnx-estimate: garbage.onnx: is text; expected an ONNX model\n") != std::string::npos);
   CHECK(some.err.find("onnx-estimate: empty.onnx: is empty; ") != std::string::npos);
   CHECK(workshop().run("empty.onnx garbage.onnx").out.empty());
+  CHECK(workshop().run("--batch 4 -- net.onnx").code == 0);
+  CHECK(workshop().run("net.onnx fixed.onnx --dim height=3").code == 2);  // none has it
   CHECK(workshop().run("net.onnx partial.onnx").code == 0);
   CHECK(workshop().run("net.onnx partial.onnx --strict").code == 3);
 }
@@ -120,7 +121,6 @@ TEST_CASE("a wrong command line is exit 2, one line on stderr and nothing on std
       {"net.onnx fixed.onnx --by node", "a table of several models does not go with --by; loop over them: for f in"},
       {"net.onnx fixed.onnx --format json", "does not go with --format json; loop over them"},
       {"net.onnx fixed.onnx --then long.onnx", "does not go with --then"},
-      {"net.onnx fixed.onnx --dim height=3", "--dim height: none of the models has it"},
       {"net.onnx --batch 1,2", "1,2 is a list; --sweep batch=1,2 is a row per size"},
       {"net.onnx --batch 1..8", "--sweep batch=1..8 is a row per size"},
       {"net.onnx --dim batch=1,2", "or --sweep batch=1,2 for a row per size"},
