@@ -12,6 +12,7 @@ packages=(
   libcli11-dev nlohmann-json3-dev                 # command lines, JSON
   libtomlplusplus-dev                             # studies of pagoda-bench
   libeigen3-dev                                   # least-squares fits
+  zlib1g-dev libzstd-dev liblzma-dev              # compressed files
 )
 # All other tools, libraries and tests.
 more_packages=(

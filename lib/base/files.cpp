@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "pagoda/base/cat.h"
+#include "pagoda/base/decoded.h"
 #include "pagoda/base/open_file.h"
 #include "pagoda/base/text.h"
 
@@ -18,6 +19,8 @@ constexpr bool kHasDrives = true;
 #else
 constexpr bool kHasDrives = false;
 #endif
+constexpr std::string_view kStandardInput = "-";
+constexpr std::string_view kEndings[] = {".json", ".json.gz", ".json.zst", ".json.xz"};
 constexpr std::string_view kSeparators = kHasDrives ? "/\\" : "/";
 
 [[noreturn]] void cannot_write(const std::string& path, int code) {
@@ -50,7 +53,8 @@ struct Place {
 }  // namespace
 
 bool is_path(std::string_view name) {
-  return name.find_first_of("/\\") != std::string_view::npos || name.ends_with(".json");
+  return name == kStandardInput || name.find_first_of("/\\") != std::string_view::npos ||
+         std::ranges::any_of(kEndings, [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
 std::string folder_of(const std::string& path) {
@@ -68,20 +72,35 @@ bool is_absolute_path(std::string_view path) {
   return path.find_first_of(kSeparators) == 0 || (kHasDrives && path.size() > 1 && path[1] == ':');
 }
 
-std::string read_file(const std::string& path, std::string_view expected, std::size_t limit) {
+std::string read_file(const std::string& path, std::string_view expected, std::size_t limit, Reads reads) {
   const auto stop = [&](std::string_view what) { fail(printable(path), cat(what, "; expected ", expected)); };
-  const OpenFile file = OpenFile::any(path);
-  if (!file) stop("cannot be opened: " + error_text(errno));
+  OpenFile file = path == kStandardInput ? OpenFile(0) : OpenFile::any(path);
+  if (!file) stop(why_not_opened(path, errno));
+  const auto state = file.state();
+  if (state && state->kind == FileKind::Folder) stop(is_folder(path, reads));
   std::string text;
-  if (const auto found = file.state(); found && found->kind == FileKind::Regular)
-    text.reserve(std::min(static_cast<std::size_t>(found->bytes), limit) + 1);
+  if (state && state->kind == FileKind::Regular)
+    text.reserve(std::min(static_cast<std::size_t>(state->bytes), limit) + 1);
   for (std::array<char, 1 << 16> part{};;) {
     const auto length = file.read(part);
     if (!length) stop("cannot be read: " + error_text(errno));
-    if (*length == 0) return text;
+    if (*length == 0) break;
     text.append(part.data(), *length);
-    if (text.size() > limit) stop(cat("over ", limit >> 20, " MiB"));
+    if (text.size() > limit) {
+      const WhatFile what = what_file(text, path);
+      stop(fits(what.form, reads) ? cat("over ", limit >> 20, " MiB") : is_what(what, reads));
+    }
   }
+  if (path == kStandardInput) file.take();  // stays open
+  return text;
+}
+
+std::string read_text(const std::string& path, std::string_view expected, Reads reads, std::size_t limit) {
+  std::string text = read_file(path, expected, limit, reads);
+  if (std::optional<std::string> plain = decoded(text, printable(path), std::min(limit, kMostDecompressed)))
+    text = *std::move(plain);
+  expect_file(text, printable(path), reads, expected);
+  return text;
 }
 
 std::string with_free_name(const std::string& path, const std::function<bool(const std::string& name)>& make) {

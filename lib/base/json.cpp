@@ -5,6 +5,7 @@
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/json_writer.h"
+#include "pagoda/base/what_file.h"
 
 namespace pagoda::base {
 namespace {
@@ -80,10 +81,13 @@ std::string JsonField::place() const {
   return path;
 }
 
+std::size_t JsonField::not_numbers() const { return document_->not_numbers(); }
+
 void JsonField::fail(const std::string& what) const { base::fail(place(), what); }
 
 void JsonField::fail_expected(std::string_view expected) const {
-  fail(cat("expected ", expected, ", found ", found(*value_)));
+  const bool may_be_nan = value_->is_null() && document_->not_numbers() > 0;
+  fail(cat("expected ", expected, ", found ", found(*value_), may_be_nan ? ", as nan and infinities are read" : ""));
 }
 
 std::string JsonField::text() const { return content_of<std::string>(*this, "a string"); }
@@ -194,6 +198,14 @@ std::vector<JsonField> JsonField::array(std::string_view key) const {
 std::string JsonDocument::schema() const {
   const JsonValue* schema = root_.find("schema");
   return schema && schema->is_text() ? std::get<std::string>(schema->content) : "";
+}
+
+void JsonDocument::fail_schema(std::string_view expected, std::string_view text) const {
+  const std::string schema = this->schema(), found = is_document(schema, expected);
+  const std::string what =
+      found.empty() ? is_what(text.empty() ? what_file(root_.dump()) : what_file(text), Reads::Json) : found;
+  fail(subject_,
+       cat(what, found.empty() && !root_.find("schema") ? ", without a schema" : "", "; expected ", expected));
 }
 
 }  // namespace pagoda::base

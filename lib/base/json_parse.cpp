@@ -1,15 +1,122 @@
 // The only user of nlohmann's library: its SAX parser builds our values.
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
+#include "pagoda/base/what_file.h"
 
 namespace pagoda::base {
 namespace {
 
+constexpr std::string_view kWriteAgain = "write or download it again";
+
 using Each = std::function<void(const JsonField&, std::size_t)>;
+
+// The text as the parser gets it: nan and infinities, which JSON lacks and programs write nevertheless, are null.
+class Source {
+ public:
+  explicit Source(std::string_view text) : text_(text) { look(); }
+
+  bool is_at_end() const { return instead_.empty() && at_ >= text_.size(); }
+  char front() const { return instead_.empty() ? text_[at_] : instead_.front(); }
+  void pop() {
+    if (!instead_.empty()) {
+      instead_.remove_prefix(1);
+      if (!instead_.empty()) return;
+    } else {
+      const char c = text_[at_++];
+      if (c == '"' && !is_escaped_) is_string_ = !is_string_;
+      is_escaped_ = c == '\\' && is_string_ && !is_escaped_;
+    }
+    look();
+  }
+  // How many more characters than the text has were read, for the nan so far.
+  std::ptrdiff_t shift() const { return shift_ - (instead_ == kInstead ? last_shift_ : 0); }
+  std::size_t not_numbers() const { return not_numbers_; }
+  std::string_view text() const { return text_; }
+
+ private:
+  static constexpr std::string_view kInstead = "null";
+
+  void look() {
+    if (is_string_ || at_ >= text_.size()) return;
+    const char c = text_[at_];
+    if (c != 'n' && c != 'N' && c != 'i' && c != 'I' && c != '-' && c != '+') return;
+    const std::string_view rest = text_.substr(at_);
+    for (const std::string_view name : {"nan", "NaN", "NAN", "-nan", "-NaN", "inf", "-inf", "+inf", "Inf", "-Inf",
+                                        "INF", "-INF", "Infinity", "-Infinity"}) {
+      constexpr std::string_view kEnds = " \t\r\n,]}";
+      if (!rest.starts_with(name)) continue;
+      if (rest.size() > name.size() && kEnds.find(rest[name.size()]) == std::string_view::npos) continue;
+      at_ += name.size();
+      instead_ = kInstead;
+      last_shift_ = static_cast<std::ptrdiff_t>(kInstead.size()) - static_cast<std::ptrdiff_t>(name.size());
+      shift_ += last_shift_;
+      ++not_numbers_;
+      return;
+    }
+  }
+
+  std::string_view text_, instead_;
+  std::size_t at_ = 0, not_numbers_ = 0;
+  std::ptrdiff_t shift_ = 0, last_shift_ = 0;
+  bool is_string_ = false, is_escaped_ = false;
+};
+
+// What nlohmann's parser takes of an iterator; all copies share the source.
+class SourceIterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = char;
+
+  explicit SourceIterator(Source* source) : source_(source) {}
+  char operator*() const { return source_->front(); }
+  SourceIterator& operator++() {
+    source_->pop();
+    return *this;
+  }
+  SourceIterator operator++(int) {
+    source_->pop();
+    return *this;
+  }
+  // Against the end, which has no source.
+  bool operator==(const SourceIterator& other) const { return is_at_end() == other.is_at_end(); }
+  bool operator!=(const SourceIterator& other) const { return !(*this == other); }
+
+ private:
+  bool is_at_end() const { return source_ == nullptr || source_->is_at_end(); }
+  Source* source_;
+};
+
+// "not JSON, byte 40 (line 3, column 7)", with what may be wrong there.
+std::string syntax_error(const Source& source, std::size_t byte) {
+  const std::string_view text = source.text(), before = text.substr(0, byte == 0 ? 0 : byte - 1);
+  if (before.size() == text.size()) return cat("not JSON, byte ", byte, ": it ends there, as a file that was cut off");
+  const auto line = 1 + std::ranges::count(before, '\n');
+  const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+  constexpr std::pair<char, std::string_view> kHints[] = {
+      {'\'', ": strings take double quotes"},
+      {'/', ": JSON has no comments"},
+      {'#', ": JSON has no comments"},
+      {']', ": a comma before the end"},
+      {'}', ": a comma before the end"},
+      {'T', ": JSON's is true"},
+      {'F', ": JSON's is false"},
+      {'N', ": JSON's is null"},
+  };
+  const char here = text[before.size()];
+  const auto* const hint = std::ranges::find(kHints, here, &std::pair<char, std::string_view>::first);
+  const std::size_t last = before.find_last_not_of(" \t\r\n");
+  const bool is_hint = hint != std::end(kHints) &&
+                       ((here != ']' && here != '}') || (last != std::string_view::npos && before[last] == ','));
+  return cat("not JSON, byte ", byte, " (line ", line, ", column ", column, ")", is_hint ? hint->second : "");
+}
 
 // Sorted by key; of equal keys the last one is kept.
 void finish(JsonValue::Object& object) {
@@ -23,8 +130,9 @@ void finish(JsonValue::Object& object) {
 // Handles the parser's events. With `each`, the outermost value and its array of elements are not built.
 class Builder {
  public:
-  Builder(std::string_view subject, std::string_view remedy, const char* key, const Each* each, bool is_required)
-      : subject_(subject), remedy_(remedy), key_(key), each_(each), is_required_(is_required) {}
+  Builder(const Source& source, std::string_view subject, std::string_view remedy, const char* key, const Each* each,
+          bool is_required)
+      : source_(source), subject_(subject), remedy_(remedy), key_(key), each_(each), is_required_(is_required) {}
 
   JsonValue result() && {
     if (!each_) return std::move(root_);
@@ -52,9 +160,13 @@ class Builder {
     (open_.empty() ? member_ : open_.back().member) = std::move(name);
     return true;
   }
-  bool parse_error(std::size_t byte, const std::string&, const nlohmann::json::exception& error) {
+  bool parse_error(std::size_t read, const std::string&, const nlohmann::json::exception& error) {
     const bool is_range = dynamic_cast<const nlohmann::json::out_of_range*>(&error) != nullptr;
-    fail(subject_, cat(is_range ? "a number is out of range, byte " : "not JSON, byte ", byte, "; ", remedy_));
+    const auto byte = static_cast<std::size_t>(static_cast<std::ptrdiff_t>(read) - source_.shift());
+    if (is_range) fail(subject_, cat("a number is out of range, byte ", byte, "; ", remedy_));
+    const WhatFile file = what_file(source_.text(), subject_);
+    if (fits(file.form, Reads::Json)) fail(subject_, cat(syntax_error(source_, byte), "; ", remedy_));
+    fail(subject_, cat(is_what(file, Reads::Json), "; ", remedy_ == kWriteAgain ? "expected JSON" : remedy_));
   }
 
  private:
@@ -102,7 +214,7 @@ class Builder {
       root_ = std::move(value);
     } else if (in_elements_) {
       const std::string array = outer_ == Outer::Array ? "" : cat(".", key_);
-      const JsonDocument element(cat(subject_, array, "[", count_, "]"), std::move(value));
+      const JsonDocument element(cat(subject_, array, "[", count_, "]"), std::move(value), source_.not_numbers());
       (*each_)(element.root(), count_++);
     } else if (outer_ == Outer::Object) {
       rest_.push_back({member_, std::move(value)});
@@ -112,6 +224,7 @@ class Builder {
     return true;
   }
 
+  const Source& source_;
   std::string_view subject_, remedy_;
   const char* key_;
   const Each* each_;
@@ -125,20 +238,23 @@ class Builder {
   std::size_t count_ = 0;
 };
 
-JsonDocument parse(std::string_view text, std::string_view subject, Builder builder) {
-  nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
-  return {std::string(subject), std::move(builder).result()};
+JsonDocument parse(std::string_view text, std::string_view subject, std::string_view remedy, const char* key,
+                   const Each* each, bool is_required) {
+  Source source(text);
+  Builder builder(source, subject, remedy, key, each, is_required);
+  nlohmann::json::sax_parse(SourceIterator(&source), SourceIterator(nullptr), &builder);
+  return {std::string(subject), std::move(builder).result(), source.not_numbers()};
 }
 
 }  // namespace
 
 JsonDocument parse_json(std::string_view text, std::string_view subject, std::string_view remedy) {
-  return parse(text, subject, Builder(subject, remedy, "", nullptr, false));
+  return parse(text, subject, remedy, "", nullptr, false);
 }
 
 JsonDocument parse_json_elements(std::string_view text, std::string_view subject, const char* key, const Each& each,
                                  bool is_required) {
-  return parse(text, subject, Builder(subject, "the file may have been cut off or damaged", key, &each, is_required));
+  return parse(text, subject, kWriteAgain, key, &each, is_required);
 }
 
 std::string json_number(double value) { return nlohmann::json(value).dump(); }

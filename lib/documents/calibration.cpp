@@ -231,13 +231,15 @@ void members_of(A& a, typename A::template Ref<CalibrationFile> file, const Engi
 }
 
 // The engine that the member "engine" names, or the first with the schema.
-const Engine& engine_of(const JsonField& document, std::string_view schema) {
+const Engine& engine_of(const base::JsonDocument& parsed) {
+  const JsonField document = parsed.root();
+  const std::string schema = parsed.schema();
   const auto all = engines();
   const auto first = std::find_if(all.begin(), all.end(), [&](const Engine* each) { return each->schema == schema; });
   if (first == all.end()) {
     std::set<std::string> known;
     for (const Engine* each : all) known.emplace(each->schema);
-    document.fail(cat("has schema \"", schema, "\"; expected ", base::joined(known, " or ")));
+    parsed.fail_schema(base::joined(known, " or "));
   }
   if (!document.has("engine")) return **first;
   const JsonField named = document.at("engine");
@@ -256,7 +258,7 @@ const Engine& engine_of(const JsonField& document, std::string_view schema) {
 CalibrationFile parse_calibration(std::string_view json, std::string_view subject) {
   const base::JsonDocument parsed = base::parse_json(json, subject, "expected a calibration");
   const JsonField document = parsed.root();
-  const Engine& engine = engine_of(document, parsed.schema());
+  const Engine& engine = engine_of(parsed);
   for (const std::string_view member : form_of(engine.schema).required) static_cast<void>(document.at(member));
   if (document.has("precision"))
     if (const std::string_view expected = to_string(engine.precisions.front()); document.text("precision") != expected)
@@ -275,7 +277,7 @@ CalibrationFile parse_calibration(std::string_view json, std::string_view subjec
 }
 
 CalibrationFile load_calibration(const std::string& path) {
-  return parse_calibration(base::read_file(path, "a calibration file"), path);
+  return parse_calibration(base::read_text(path, "a calibration file"), path);
 }
 
 std::string engine_of_calibration(std::string_view json, std::string_view subject) {

@@ -175,14 +175,14 @@ CeilingsDocument parse_ceilings(std::string_view json, std::string_view subject)
 
 CeilingsDocument parse_ceilings(const base::JsonDocument& parsed) {
   if (parsed.schema() != kCeilingsSchema)
-    parsed.root().fail(cat("expected \"schema\": \"", kCeilingsSchema, "\"; write one with ert-ceilings --json"));
+    parsed.fail_schema(cat(kCeilingsSchema, "; write one with ert-ceilings --json"));
   CeilingsDocument result;
   result.unknown = members::read(parsed.root(), result, ceilings_members<Reader>, Reader::Numbers::Any);
   return result;
 }
 
 CeilingsDocument load_ceilings(const std::string& path) {
-  return parse_ceilings(base::read_file(path, "a ceilings file written by ert-ceilings --json"), path);
+  return parse_ceilings(base::read_text(path, "a ceilings file written by ert-ceilings --json"), path);
 }
 
 std::vector<CeilingChange> compare_ceilings(const CeilingsDocument& now, const CeilingsDocument& baseline,

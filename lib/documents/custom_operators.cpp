@@ -105,8 +105,7 @@ using Names = std::set<std::pair<std::string, std::string>>;  // domain and oper
 void add_operators(std::string_view json, std::string_view subject, std::vector<CustomOperator>& operators,
                    Names& names) {
   const base::JsonDocument document = base::parse_json(json, subject, cat("expected schema ", kCustomOperatorsSchema));
-  if (const JsonField schema = document.root().at("schema"); schema.text() != kCustomOperatorsSchema)
-    schema.fail(cat("found \"", schema.text(), "\"; expected \"", kCustomOperatorsSchema, "\""));
+  if (document.schema() != kCustomOperatorsSchema) document.fail_schema(kCustomOperatorsSchema);
   read_form(document, [&](Form& form) {
     form.list("operators", Need::Required, [&](Form& each) {
       CustomOperator& stated = operators.emplace_back();
@@ -167,7 +166,7 @@ std::vector<CustomOperator> load_custom_operators(const std::vector<std::string>
   std::vector<CustomOperator> operators;
   Names names;
   for (const std::string& path : paths)
-    add_operators(base::read_file(path, "a file of custom operators"), path, operators, names);
+    add_operators(base::read_text(path, "a file of custom operators"), path, operators, names);
   return operators;
 }
 

@@ -7,6 +7,7 @@
 #include "embedded.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
+#include "pagoda/base/open_file.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/measured.h"
 #include "pagoda/documents/metrics.h"
@@ -104,6 +105,7 @@ DeviceSpec read_measured(std::string_view json, std::string_view subject) {
       "or another device");
 }
 
+constexpr std::string_view kDeviceFile = "a device or ceilings file";
 constexpr std::size_t kMaxFileBytes = 4 << 20;  // a device file has a few kB, a full ceilings file some hundred kB
 
 }  // namespace
@@ -141,7 +143,9 @@ std::vector<std::string> split_devices(std::string_view list) {
 }
 
 std::string device_text(std::string_view name) {
-  if (base::is_path(name)) return base::read_file(std::string(name), "a device or ceilings file", kMaxFileBytes);
+  // A file of another kind is named by its reader; identifiers have no points.
+  if (base::is_path(name) || (name.find('.') != std::string_view::npos && base::file_state(std::string(name))))
+    return base::read_text(std::string(name), kDeviceFile, base::Reads::Json, kMaxFileBytes);
   const std::string wanted = letters(name);
   for (const base::EmbeddedFile& file : device_files())
     if (letters(id_of(file)) == wanted) return std::string(file.text);
@@ -175,12 +179,11 @@ DeviceSpec parse_device(std::string_view json, std::string_view subject) {
   if (schema == "pagoda.device/1") return read_device(document);
   if (schema == "pagoda.ceilings/1") return device_of(parse_ceilings(document), document.subject());
   if (schema == "pagoda.measured/1") return read_measured(json, subject);
-  base::fail(subject, cat("schema ", schema.empty() ? "is missing" : cat("\"", schema, "\" is not known"),
-                          "; expected pagoda.device/1, pagoda.ceilings/1 or pagoda.measured/1"));
+  document.fail_schema("pagoda.device/1, pagoda.ceilings/1 or pagoda.measured/1");
 }
 
 DeviceSpec load_device(const std::string& path) {
-  return parse_device(base::read_file(path, "a device or ceilings file", kMaxFileBytes), path);
+  return parse_device(base::read_text(path, kDeviceFile, base::Reads::Json, kMaxFileBytes), path);
 }
 
 DeviceSpec find_device(std::string_view name_or_path) { return device(name_or_path); }

@@ -186,10 +186,10 @@ std::string write_measured(const Measured& measured) {
 }
 
 Measured parse_measured(std::string_view json, std::string_view subject) {
-  const std::string expected = cat("expected a file of schema ", kMeasuredSchema, "; write one with pagoda-import");
-  const base::JsonDocument parsed = base::parse_json(json, subject, expected);
+  const std::string expected = cat("a file of schema ", kMeasuredSchema, "; write one with pagoda-import");
+  const base::JsonDocument parsed = base::parse_json(json, subject, "expected " + expected);
   const base::JsonField root = parsed.root();
-  if (parsed.schema() != kMeasuredSchema) root.fail(expected);
+  if (parsed.schema() != kMeasuredSchema) parsed.fail_schema(expected);
   Measured measured;
   measured.unknown = members::read(root, measured, measured_members<Reader>);
   if (std::ranges::find(kMeasuredSources, measured.source) == std::end(kMeasuredSources))
@@ -203,7 +203,7 @@ Measured parse_measured(std::string_view json, std::string_view subject) {
 }
 
 Measured load_measured(const std::string& path) {
-  return parse_measured(base::read_file(path, "a measurement of schema pagoda.measured/1, as pagoda-import writes it"),
+  return parse_measured(base::read_text(path, "a measurement of schema pagoda.measured/1, as pagoda-import writes it"),
                         path);
 }
 

@@ -101,7 +101,7 @@ const MetricQuantity* ChipMetrics::quantity(std::string_view id) const {
 ChipMetrics parse_chip_metrics(std::string_view json, std::string_view subject) {
   const base::JsonDocument parsed = base::parse_json(json, subject, "expected a file of the metric catalogue");
   const base::JsonField root = parsed.root();
-  if (parsed.schema() != "pagoda.metrics/1") root.fail("is not a pagoda.metrics/1; expected a file of data/metrics");
+  if (parsed.schema() != "pagoda.metrics/1") parsed.fail_schema("pagoda.metrics/1, a file of data/metrics");
   ChipMetrics chip;
   chip.unknown = members::read(root, chip, metrics_members<members::Reader>, members::Reader::Numbers::Any);
   for (const MetricQuantity& quantity : chip.quantities) {

@@ -295,15 +295,14 @@ Provider built_in_provider(std::string_view id) {
 }  // namespace
 
 Provider find_provider(std::string_view id_or_path) {
-  if (id_or_path.ends_with(".json"))
-    return parse_provider(base::read_file(std::string(id_or_path), "a provider's file"), id_or_path);
+  if (base::is_path(id_or_path))
+    return parse_provider(base::read_text(std::string(id_or_path), "a provider's file"), id_or_path);
   return built_in_provider(id_or_path);
 }
 
 Provider parse_provider(std::string_view json, std::string_view subject) {
   const base::JsonDocument document = base::parse_json(json, subject, cat("expected ", kProviderSchema));
-  if (document.schema() != kProviderSchema)
-    document.root().fail(cat("found schema \"", document.schema(), "\"; expected \"", kProviderSchema, "\""));
+  if (document.schema() != kProviderSchema) document.fail_schema(kProviderSchema);
   Provider provider;
   std::string like;
   read_form(document, [&](Form& form) {

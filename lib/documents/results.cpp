@@ -277,7 +277,7 @@ std::string write_result(const Result& result) {
 Result parse_result(std::string_view source, std::string_view subject) {
   const base::JsonDocument parsed = base::parse_json(source, subject, "expected a result of schema pagoda.result/1");
   const base::JsonField root = parsed.root();
-  if (parsed.schema() != kResultSchema) root.fail(std::string("no result; expected schema ") + kResultSchema);
+  if (parsed.schema() != kResultSchema) parsed.fail_schema(cat("a result of schema ", kResultSchema));
   Result result;
   result.unknown = members::read(root, result, result_members<Reader>, Reader::Numbers::Any);
   if (result.key.empty() || !root.find("config")) root.fail("a result without key or config");
@@ -329,7 +329,8 @@ ResultSet load_results(const std::string& path) {
   ResultSet set;
   std::map<std::string, std::size_t> index;
   for (const fs::path& name : files) {
-    const std::string text = base::read_file(name.string(), "results.jsonl of pagoda-bench, or its folder");
+    const std::string text =
+        base::read_text(name.string(), "results.jsonl of pagoda-bench, or its folder", base::Reads::Text);
     add_lines(set, index, text, name.string());
   }
   return set;

@@ -59,7 +59,7 @@ const Engine& chosen_engine(std::string_view id) { return id.empty() ? *engines(
 // A calibration by name or file. Throws Error if it is one of another engine.
 CalibrationFile calibration_of(const std::string& name, const Engine& expected) {
   const bool is_file = base::is_path(name);
-  const std::string text = is_file ? base::read_file(name, "a calibration") : "";
+  const std::string text = is_file ? base::read_text(name, "a calibration") : "";
   const Calibration built_in = is_file ? Calibration() : calibration(name);
   const std::string found = is_file ? engine_of_calibration(text, name) : built_in.engine;
   if (!found.empty() && found != expected.id)

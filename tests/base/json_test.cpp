@@ -48,12 +48,59 @@ TEST_CASE("integers of 64 bits are exact, larger ones are doubles, and of equal 
 }
 
 TEST_CASE("damaged, deep and unbounded documents are refused with the byte") {
-  CHECK_THROWS_WITH_AS(parse_json("{\"a\": ", "x", "expected a device"), "x: not JSON, byte 7; expected a device",
-                       Error);
+  CHECK_THROWS_WITH_AS(parse_json("{\"a\": ", "x", "expected a device"),
+                       "x: not JSON, byte 7: it ends there, as a file that was cut off; expected a device", Error);
   CHECK_THROWS_WITH_AS(parse_json("[1e999]", "x", "expected a device"),
                        "x: a number is out of range, byte 6; expected a device", Error);
   CHECK_THROWS_WITH_AS(parse_json(std::string(100000, '['), "x", ""), "x: nests deeper than 100", Error);
   CHECK_NOTHROW(parse_json(std::string(100, '[') + std::string(100, ']'), "x", ""));
+}
+
+TEST_CASE("nan and infinities, which programs write, are read as null and counted") {
+  const char* rows[] = {"nan", "NaN", "-nan", "NAN", "inf", "-inf", "Infinity", "-Infinity", "INF"};
+  for (const char* row : rows) {
+    CAPTURE(row);
+    const JsonDocument document =
+        parse_json(cat("{\"a\": ", row, ", \"b\":[", row, "],\"nan\" : \"\\\"nan\"}"), "x", "");
+    CHECK(document.not_numbers() == 2);
+    CHECK(document.root().at("a").value().is_null());
+    CHECK(document.root().at("b").array().front().value().is_null());
+    CHECK(document.root().at("nan").text() == "\"nan");
+    CHECK(!document.root().number("a"));
+    CHECK_THROWS_WITH_AS(document.root().at("a").number(),
+                         "x.a: expected a number, found null, as nan and infinities are read", Error);
+    // Later bytes are counted in the file.
+    CHECK_THROWS_WITH_AS(parse_json(cat("[", row, ",\n '']"), "x", "expected a list"),
+                         cat("x: not JSON, byte ", std::string_view(row).size() + 5,
+                             " (line 2, column 2): strings take double quotes; expected a list")
+                             .c_str(),
+                         Error);
+  }
+  for (const char* row : {"nano", "nanx", "infinite", "-info"})
+    CHECK_THROWS_AS(parse_json(cat("[", row, "]"), "x", ""), Error);
+  CHECK(parse_json("nan", "x", "").root().value().is_null());
+  CHECK(parse_json("null", "x", "").not_numbers() == 0);
+  std::size_t before = 0;
+  parse_json_elements("[1, nan, 2]", "x", "", [&](const JsonField& element, std::size_t index) {
+    if (index == 1) CHECK(element.value().is_null());
+    ++before;
+  });
+  CHECK(before == 3);
+}
+
+TEST_CASE("text that is not JSON is named, broken JSON has a place and a hint") {
+  const std::pair<const char*, const char*> rows[] = {
+      {"", "x: is empty; write or download it again; expected a device"},
+      {"hello", "x: is text; expected a device"},
+      {"a,b\n1,2\n", "x: is a table (CSV); expected a device"},
+      {"{'a': 1}", "x: not JSON, byte 2 (line 1, column 2): strings take double quotes; expected a device"},
+      {"{\"a\": 1,}", "x: not JSON, byte 9 (line 1, column 9): a comma before the end; expected a device"},
+      {"{\n\"a\": True}", "x: not JSON, byte 8 (line 2, column 6): JSON's is true; expected a device"},
+      {"{\"a\": 1 // one\n}", "x: not JSON, byte 9 (line 1, column 9): JSON has no comments; expected a device"},
+      {"[1 2]", "x: not JSON, byte 4 (line 1, column 4); expected a device"},
+      {"[1, 2", "x: not JSON, byte 6: it ends there, as a file that was cut off; expected a device"},
+  };
+  for (const auto& [text, says] : rows) CHECK_THROWS_WITH_AS(parse_json(text, "x", "expected a device"), says, Error);
 }
 
 TEST_CASE("elements of an array are read one by one, each with its place") {
@@ -77,5 +124,5 @@ TEST_CASE("a file is read whole, or the error names it, the cause and what was e
   std::filesystem::remove(file);
   CHECK_THROWS_WITH_AS(read_file("/nowhere/a.json", "a device"),
                        "/nowhere/a.json: cannot be opened: No such file or directory; expected a device", Error);
-  CHECK_THROWS_WITH_AS(read_file("/", "a device"), "/: cannot be read: Is a directory; expected a device", Error);
+  CHECK_THROWS_WITH_AS(read_file("/", "a device"), doctest::Contains("/: is a folder; name a file"), Error);
 }

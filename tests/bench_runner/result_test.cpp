@@ -128,7 +128,7 @@ TEST_CASE("whole lines that are no results are not called torn, and the first on
   CHECK(set.results.size() == 1);
   CHECK(set.torn == 1);
   CHECK(set.unreadable == 2);
-  CHECK(set.unreadable_reason.find("expected schema pagoda.result/1") != std::string::npos);
+  CHECK(set.unreadable_reason.find("expected a result of schema pagoda.result/1") != std::string::npos);
 }
 
 TEST_CASE("files of several hosts merge by key, the last line of a key counting") {

@@ -250,9 +250,9 @@ TEST_CASE("what is not a ceilings file is named as such") {
     const char* says;
   };
   const Case cases[] = {
-      {"", "not JSON"},
-      {"[1]", "expected \"schema\""},
-      {R"({"schema": "pagoda.device/1"})", "expected \"schema\""},
+      {"", "is empty"},
+      {"[1]", "without a schema; expected pagoda.ceilings/1"},
+      {R"({"schema": "pagoda.device/1"})", "is a device (pagoda.device/1)"},
       {R"({"schema": "pagoda.ceilings/1"})", "\"ceilings\" is missing"},
       {R"({"schema": "pagoda.ceilings/1", "ceilings": [{"kind": "magic", "id": "a"}]})", "expected one of compute, bandwidth, latency, energy, found \"magic\""},
       {R"({"schema": "pagoda.ceilings/1", "ceilings": [{"kind": "energy"}]})", "\"id\" is missing"},

@@ -73,7 +73,7 @@ TEST_CASE("what a file cannot mean is an error that names the place") {
   };
   const std::pair<std::string, std::string> changes[] = {
       {error("custom-operators/1", "device/1"),
-       "ops.json.schema: found \"pagoda.device/1\"; expected \"pagoda.custom-operators/1\""},
+       "ops.json: is a device (pagoda.device/1); `device` reads it; expected pagoda.custom-operators/1"},
       {error("\"rows*k*n\"", "\"rows*kk*n\""),
        "ops.json.operators[0].work.macs: 'kk' is not known; its names are: k, n, rows"},
       {error("\"rows*k*n\"", "null"),

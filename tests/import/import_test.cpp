@@ -63,12 +63,12 @@ TEST_CASE("formats are recognised by content, and every import fits the schema")
 TEST_CASE("what is not a profile is refused with the remedy") {
   const std::pair<std::string, const char*> rows[] = {
       {"", "is empty"},
-      {"\x1F\x8B\x08", "gzip -d"},
-      {std::string("\xFF\xFEI\0", 4), "iconv"},
+      {"\x1F\x8B\x08", "is compressed by gzip"},
+      {std::string("\xFF\xFEI\0", 4), "is text; expected a profile of"},
       {"NVR\0", "ncu --import"},
-      {"hello", "in no known format"},
-      {"{\"a\":1}", "in no known format"},
-      {"[]", "in no known format"},
+      {"hello", "is text; expected a profile of"},
+      {"{\"a\":1}", "is JSON of no known kind; expected a profile of"},
+      {"[]", "is JSON of no known kind; expected a profile of"},
   };
   for (const auto& [text, says] : rows) {
     const std::string error = test::import_error(text);

@@ -350,7 +350,9 @@ TEST_CASE("joining again starts afresh, and an unknown time is no time") {
 TEST_CASE("an estimate that is none is an error with its place") {
   CHECK_THROWS_WITH_AS(
       documents::parse_estimate(R"({"schema":"pagoda.measured/1","nodes":[]})", "e.json"),
-      "e.json: expected \"schema\": \"pagoda.estimate/1\"; write one with onnx-estimate MODEL --format json", Error);
+      "e.json: is a measurement (pagoda.measured/1); `measured` reads it; expected pagoda.estimate/1, as "
+      "onnx-estimate MODEL --format json writes it",
+      Error);
   CHECK_THROWS_WITH_AS(documents::parse_estimate(R"({"schema":"pagoda.estimate/1","nodes":[{"name":3}]})", "e.json"),
                        "e.json.nodes[0].name: expected a string, found 3", Error);
   CHECK_THROWS_AS(documents::load_estimate("/nonexistent"), Error);

@@ -130,7 +130,7 @@ TEST_CASE("a damaged measurement is an error that names the place") {
     CHECK_MESSAGE(said.find(row.says) != std::string::npos, row.edit << ": " << said);
   }
   CHECK_THROWS_WITH_AS(documents::parse_measured("{\"schema\": ", "m.json"),
-                       "m.json: not JSON, byte 12; expected a file of schema pagoda.measured/1; write one with "
+                       "m.json: not JSON, byte 12: it ends there, as a file that was cut off; expected a file of schema pagoda.measured/1; write one with "
                        "pagoda-import",
                        Error);
   CHECK_THROWS_AS(documents::load_measured("/nonexistent.json"), Error);

@@ -114,7 +114,7 @@ TEST_CASE("a file of ONNX Runtime without nodes, or with times that are none, is
         "profile[1]: expected \"dur\" as a count of microseconds");
   CHECK(test::import_error("[{\"cat\":\"Session\"},3]") == "profile[1]: expected an event object");
   CHECK(test::import_error("[{\"cat\":\"Session\",") ==
-        "profile: not JSON, byte 19; the file may have been cut off or damaged");
+        "profile: not JSON, byte 19: it ends there, as a file that was cut off; write or download it again");
 }
 
 }  // namespace pagoda::measured

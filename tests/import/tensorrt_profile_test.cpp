@@ -61,6 +61,16 @@ TEST_CASE("a profile of an older version gives means and says so") {
   CHECK(measured.notes[0].find("means") != std::string::npos);
 }
 
+TEST_CASE("nan, as TensorRT writes it, is unknown and said") {
+  const documents::Measured measured = measured::import_profile(
+      R"([{"count":10},{"name":"a","timeMs":1,"averageMs":nan,"percentage":nan},{"name":"b","timeMs":1,"averageMs":2}])",
+      "p");
+  CHECK(!measured.kernels[0].seconds);
+  CHECK(*measured.kernels[1].seconds == 2e-3);
+  CHECK(measured.notes.back() == "2 numbers of the profile are nan or infinite, read as unknown");
+  CHECK(!measured.kernel_seconds());
+}
+
 TEST_CASE("layer information in place of a profile, and damaged entries, are errors") {
   CHECK(test::import_error(test::data("tensorrt_layers.json")).find("give the file of --exportProfile") !=
         std::string::npos);

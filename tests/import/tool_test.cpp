@@ -50,7 +50,8 @@ TEST_CASE("pagoda-import says what is wrong: 1 for input, 2 for usage") {
   const Workshop workshop;
   const Outcome garbage = workshop.run("garbage.json");
   CHECK(garbage.code == 1);
-  CHECK(garbage.err == "pagoda-import: garbage.json: not JSON, byte 39; the file may have been cut off or damaged\n");
+  CHECK(garbage.err == "pagoda-import: garbage.json: not JSON, byte 39 (line 1, column 39); write or download it "
+        "again\n");
   CHECK(garbage.out.empty());
   CHECK(workshop.run("nonexistent.json").code == 1);
   CHECK(workshop.run("'" + test::data_path("ncu_raw.csv") + "' --runs 4").code == 1);

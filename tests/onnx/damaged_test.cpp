@@ -102,15 +102,15 @@ TEST_CASE("random bytes, overwritten and spliced models do not crash") {
 
 TEST_CASE("files of other kinds are recognised") {
   const std::pair<std::string, const char*> rows[] = {
-      {"", "the file is empty"},
-      {std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16), "it looks like a PNG image"},
+      {"", "is empty"},
+      {std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16), "is a PNG image"},
       {std::string("PK\x03\x04\x14\0\0\0", 8), "ZIP archive"},
       {"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"},
-      {"{\"model\": 1}\n", "looks like text"},
-      {"hello", "looks like text"},
+      {"{\"model\": 1}\n", "is JSON"},
+      {"hello", "is text"},
       {std::string("\x34\0\0\0\0\0\0\0{\"a\":{\"dtype\":\"F32\"", 24), "safetensors"},
-      {"<!DOCTYPE html>", "looks like text"},
-      {std::string(4096, '\0'), "begins with zeros"},
+      {"<!DOCTYPE html>", "is a web page"},
+      {std::string(4096, '\0'), "is zeros at its beginning"},
       {"\x7f"
        "ELF\x02\x01\x01",
        "a program"},

@@ -325,12 +325,12 @@ TEST_CASE("a calibration survives its file, and broken files say what is wrong")
     const char* says;
   };
   const Case cases[] = {
-      {"pagoda.calibration/1", "pagoda.device/1", "has schema \"pagoda.device/1\"; expected pagoda.calibration/1 or"},
+      {"pagoda.calibration/1", "pagoda.device/1", "is a device (pagoda.device/1); `device` reads it; expected pagoda.calibration/1 or"},
       {"\"launch\": ", "\"launch\": -", "launch: expected a number of at least 0"},
       {"\"softmax\"", "\"hardmax\"", "\"softmax\""},
       {"\"norm\"", "\"form\"", "\"norm\""},
       {"\"coverage\": 0.9", "\"coverage\": 1.5", "expected a number below 1"},
-      {"{", "", "not JSON"},
+      {"{", "", "file: is text; expected a calibration"},
   };
   for (const Case& c : cases) {
     std::string broken = text;

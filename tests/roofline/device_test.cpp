@@ -426,10 +426,10 @@ TEST_CASE("a device file with a mistake is an error that names the place") {
   };
   const Case cases[] = {
       {"{", "test.json: not JSON, byte 2"},
-      {"[]", "schema is missing"},
+      {"[]", "is JSON of no known kind, without a schema; expected pagoda.device/1"},
       {"{\"a\": 1e999}", "test.json: a number is out of range, byte"},
       {std::string(100000, '['), "test.json: nests deeper than 100"},
-      {with("pagoda.device/1", "pagoda.device/2"), "\"pagoda.device/2\" is not known; expected pagoda.device/1"},
+      {with("pagoda.device/1", "pagoda.device/2"), "is a device (pagoda.device/2), as another version of Pagoda writes it; expected pagoda.device/1"},
       {with("\"vendor\"", "\"vender\""), "\"vender\" is not known here; did you mean \"vendor\"?"},
       {with("\"unit\": \"W\"", "\"unit\": \"kW\""), "test.json.power.unit: expected \"W\""},
       {with("\"value\": 70", "\"value\": -70"), "test.json.power.value: expected a number above 0"},

@@ -76,11 +76,35 @@ TEST_CASE("a file that a killed process left blocks no later one where all proce
 TEST_CASE("sizes are set by batch, by dim and by input shape") {
   for (const char* arguments :
        {"net.onnx --batch 4", "net.onnx --dim batch=4", "net.onnx --input x=4x3x8x8", "fixed.onnx --batch 4",
+        "net.onnx --input x=4,3,8,8", "net.onnx --input 'x=[4, 3, 8, 8]'", "net.onnx --input 'x=(4, 3, 8, 8)'",
         "--dim batch=4 net.onnx", "net.onnx --dim=batch=4 --dim batch=4", "net.onnx --batch 4 --input x=4x3x8x8"}) {
     const Outcome result = workshop().run(std::string(arguments) + " --format json");
     REQUIRE_MESSAGE(result.code == 0, arguments, "\n", result.err);
     CHECK(json::parse(result.out)["totals"]["macs"] == 4 * 6912);
   }
+}
+
+TEST_CASE("several models are a table of a line each, and what cannot be read is said") {
+  const Outcome table = workshop().run("net.onnx long.onnx --batch 2 --device h200");
+  CHECK(table.code == 0);
+  CHECK(table.out.starts_with("2 models · fused traffic · NVIDIA H200"));
+  CHECK(table.out.find("\nnet.onnx ") < table.out.find("\nlong.onnx "));
+  for (const char* absent : {"\nall ", " runs", " share", "with all weights"})
+    CHECK_MESSAGE(table.out.find(absent) == std::string::npos, absent);
+  const auto rows = csv_rows(workshop().run("-- net.onnx fixed.onnx --format csv").out);
+  CHECK(rows.empty());  // behind -- all are names
+  CHECK(csv_rows(workshop().run("net.onnx fixed.onnx --format csv").out).size() == 3);
+  CHECK(workshop().run("net.onnx fixed.onnx --format markdown").out.find("| net.onnx |") != std::string::npos);
+  const Outcome some = workshop().run("net.onnx garbage.onnx empty.onnx");
+  CHECK(some.code == 1);
+  CHECK(some.out.starts_with("1 model "));
+  CHECK(some.err.find("onnx-estimate: garbage.onnx: is text; expected an ONNX model\n") != std::string::npos);
+  CHECK(some.err.find("onnx-estimate: empty.onnx: is empty; ") != std::string::npos);
+  CHECK(workshop().run("empty.onnx garbage.onnx").out.empty());
+  CHECK(workshop().run("--batch 4 -- net.onnx").code == 0);
+  CHECK(workshop().run("net.onnx fixed.onnx --dim height=3").code == 2);  // none has it
+  CHECK(workshop().run("net.onnx partial.onnx").code == 0);
+  CHECK(workshop().run("net.onnx partial.onnx --strict").code == 3);
 }
 
 TEST_CASE("a wrong command line is exit 2, one line on stderr and nothing on stdout") {
@@ -92,7 +116,15 @@ TEST_CASE("a wrong command line is exit 2, one line on stderr and nothing on std
       {"", "MODEL is missing"},
       {"net.onnx --nonsense", "'--nonsense' is not an option"},
       {"net.onnx -b 3", "'-b' is not an option"},
-      {"net.onnx second.onnx", "'second.onnx' is one argument too many"},
+      {"net.onnx second.onnx", "'second.onnx' is one argument too many: it cannot be opened: No such file"},
+      {"net.onnx '*.nothing'", "is one argument too many: it is a pattern that the shell did not expand"},
+      {"net.onnx fixed.onnx --by node", "a table of several models does not go with --by; loop over them: for f in"},
+      {"net.onnx fixed.onnx --format json", "does not go with --format json; loop over them"},
+      {"net.onnx fixed.onnx --then long.onnx", "does not go with --then"},
+      {"net.onnx --batch 1,2", "1,2 is a list; --sweep batch=1,2 is a row per size"},
+      {"net.onnx --batch 1..8", "--sweep batch=1..8 is a row per size"},
+      {"net.onnx --dim batch=1,2", "or --sweep batch=1,2 for a row per size"},
+      {"net.onnx --input x=4x3,8", "'3,8' in 'x=4x3,8' is not a size; expected a shape such as 1x3x224x224"},
       {"net.onnx --sweep batch", "NAME=LIST"},
       {"net.onnx --sweep batch=1,x", "not a size"},
       {"net.onnx --sweep batch=4..1", "ends at 1 before 4"},

@@ -221,7 +221,7 @@ std::vector<Setting> models_of_list(const std::string& name, const std::string& 
       throw Error(cat(name, ": no such suite; there are ", base::joined(suite_names(scripts)),
                       ", and FILE.txt with a name a line"));
   }
-  std::istringstream lines(base::read_file(path, "names of models, one a line"));
+  std::istringstream lines(base::read_text(path, "names of models, one a line", base::Reads::Text));
   std::vector<Setting> models;
   for (std::string line; std::getline(lines, line);)
     if (const std::vector<std::string> found = words(line.substr(0, line.find('#'))); !found.empty())

@@ -243,7 +243,7 @@ std::vector<SlurmArray> load_submission(const std::string& folder) {
   std::vector<SlurmArray> arrays;
   if (!std::filesystem::exists(path)) return arrays;
   const base::JsonDocument document =
-      base::parse_json(base::read_file(path, "a submission"), path, "expected what pagoda-bench submit wrote");
+      base::parse_json(base::read_text(path, "a submission"), path, "expected what pagoda-bench submit wrote");
   if (document.schema() != kSchema) throw Error(cat(path, ": expected schema ", kSchema));
   members::read(document.root(), arrays, arrays_members<members::Reader>);
   return arrays;

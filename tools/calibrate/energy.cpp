@@ -58,7 +58,7 @@ std::vector<Input> read_inputs(const std::vector<std::string>& paths, std::vecto
     Input input{.path = path, .text = {}};
     input.is_records = std::filesystem::is_directory(path) || path.ends_with(".jsonl");
     if (!input.is_records) {
-      input.text = base::read_file(path, "a table or measured runs");
+      input.text = base::read_text(path, "a table or measured runs", base::Reads::Profile);
       constexpr std::size_t kEnough = 4096;  // the schema is the first member
       if (input.text.substr(0, kEnough).find("\"pagoda.estimate/") != std::string::npos) {
         estimates.push_back(documents::parse_estimate(input.text, path));

@@ -57,7 +57,7 @@ std::string measured_ceilings(const HereEngine& engine, const std::string& folde
     if (!output.end.succeeded())
       throw Error(base::joined(command, " ") + " " + to_string(output.end) + ": " + output.err);
   }
-  return base::read_file(path, "ceilings of this machine");
+  return base::read_text(path, "ceilings of this machine");
 }
 
 // A machine that is busy or throttled for a while slows one round of a run, which then does not count.

@@ -22,7 +22,7 @@
 namespace pagoda::tools {
 
 RunTable::RunTable(const std::string& path, std::initializer_list<const char*> needed)
-    : text_(base::read_file(path, "CSV of runs")),
+    : text_(base::read_text(path, "CSV of runs", base::Reads::Table)),
       table_(text_, path, base::has_column(*needed.begin()),
              cat("no column \"", *needed.begin(), "\" in the header")) {
   for (const char* column : needed)

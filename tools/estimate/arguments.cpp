@@ -2,10 +2,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <utility>
 
+#include "pagoda/base/open_file.h"
 #include "pagoda/base/text.h"
+#include "pagoda/base/what_file.h"
 #include "pagoda/core/decoder.h"
 #include "pagoda/core/train.h"
 #include "pagoda/estimate/engines.h"
@@ -27,6 +30,15 @@ CLI::Option* add(CLI::App& app, const char* name, T& value, const std::string& t
 CLI::Validator one_of(std::vector<std::string> values) { return CLI::IsMember(std::move(values)).description(""); }
 CLI::Validator at_least(std::int64_t least) { return CLI::Range(least, std::int64_t{1} << 62).description(""); }
 
+// Refuses a list, which another option takes.
+CLI::Validator one_size(const std::string& dim) {
+  return {[dim](const std::string& text) {
+            const bool is_list = text.find_first_of(",.") != std::string::npos && text.front() != '.';
+            return is_list ? text + " is a list; --sweep " + dim + "=" + text + " is a row per size" : std::string();
+          },
+          ""};
+}
+
 // An option whose values are the library's names, which are its type unless told otherwise.
 void add_choice(CLI::App& app, const char* name, std::string& value, const std::vector<std::string_view>& names,
                 const char* what, const std::string& type = {}) {
@@ -36,6 +48,7 @@ void add_choice(CLI::App& app, const char* name, std::string& value, const std::
 
 void add_sizes(CLI::App& app, Arguments& arguments) {
   add(app, "--batch", arguments.batch, "N", "Size of the batch dim of all inputs, also where the file fixes it")
+      ->check(one_size("batch"))
       ->check(at_least(1));
   add(app, "--dim", arguments.dims, "NAME=V", "Size of a named dim; repeatable");
   add(app, "--assume", arguments.assumed, "NAME=V",
@@ -243,12 +256,13 @@ class Formatter : public CLI::Formatter {
 };
 
 void add_options(CLI::App& app, Arguments& arguments) {
-  app.add_option("MODEL", arguments.model, "ONNX file; its weights are not read")->type_name("");
+  app.add_option("MODEL", arguments.model, "ONNX file; its weights are not read. Several are a table of a line each")
+      ->type_name("");
   for (const Group& group : groups()) {
     app.option_defaults()->group(group.title);
     group.add(app, arguments);
   }
-  app.allow_extras();  // refuse_extras() reports them by name
+  app.allow_extras();  // other_models() takes them
   app.set_version_flag("--version", kTool);
   app.formatter(std::make_shared<Formatter>());
   app.get_formatter()->column_width(28);
@@ -259,11 +273,21 @@ void add_options(CLI::App& app, Arguments& arguments) {
       "device, 5 an impossible measurement (--strict).\n");
 }
 
-void refuse_extras(const CLI::App& app) {
-  const std::vector<std::string> extras = app.remaining();
-  if (extras.empty()) return;
-  throw UsageError("'" + extras.front() +
-                   (extras.front().starts_with('-') ? "' is not an option" : "' is one argument too many"));
+// Models after the first; all behind "--" are names.
+std::vector<std::string> other_models(const CLI::App& app) {
+  std::vector<std::string> models;
+  bool is_behind = false;
+  for (const std::string& extra : app.remaining()) {
+    if (!is_behind && extra == "--") {
+      is_behind = true;
+      continue;
+    }
+    if (!is_behind && extra.starts_with('-')) throw UsageError("'" + extra + "' is not an option");
+    if (!base::file_state(extra))
+      throw UsageError("'" + extra + "' is one argument too many: it " + base::why_not_opened(extra, ENOENT));
+    models.push_back(extra);
+  }
+  return models;
 }
 
 void refuse_beside_lists(const CLI::App& app) {
@@ -281,7 +305,7 @@ std::optional<Arguments> parse_arguments(int argc, char** argv) {
   CLI::App app("How much work an ONNX model is, where it goes, and how fast a machine could do it.", "onnx-estimate");
   add_options(app, arguments);
   if (!parse(app, argc, argv)) return std::nullopt;
-  refuse_extras(app);
+  arguments.others = other_models(app);
   refuse_beside_lists(app);
   return arguments;
 }

@@ -47,6 +47,7 @@ constexpr Request kRequests[] = {
     {"--count",                                              [](const Arguments& a) { return a.count != "flops"; }},
     {"--device",                                             has<&Arguments::device>},
     {"--format",                                             has<&Arguments::format>},
+    {"--format json",                                        [](const Arguments& a) { return format_of(a) == "json"; }},
     {"--format csv; take json",                              is_csv},
     {"--input NAME=true",                                    has_values},
     {"--max-memory device",                                  [](const Arguments& a) { return a.max_memory == kOfDevice; }},
@@ -62,6 +63,7 @@ constexpr Request kRequests[] = {
     {"--sweep",                                              has<&Arguments::sweeps>},
     {"--symbolic",                                           has<&Arguments::symbolic>},
     {"--tensor-parallel and its like",                       has_groups},
+    {"--then",                                               has<&Arguments::then>},
     {"--top",                                                has<&Arguments::top>},
     {"--traffic",                                            has_traffic},
     {"--traffic with --by type",                             [](const Arguments& a) { return has_traffic(a) && a.traffic != "unfused" && a.by == "type"; }},
@@ -114,7 +116,8 @@ void check_studies(const Arguments& arguments) {
   if (has_axes(arguments) && !is_drawn(arguments) && format_of(arguments) != "json")
     refuse(arguments, "--sweep", {"--by", "--top", "--symbolic", "--memory", "--provider"},
            "; its rows are sizes: ask for one size instead");
-  if (is_csv(arguments) && !has_axes(arguments) && arguments.compare.empty() && arguments.then.empty())
+  if (is_csv(arguments) && !has_axes(arguments) && arguments.compare.empty() && arguments.then.empty() &&
+      arguments.others.empty())
     refuse(arguments, "--format csv", {"--memory", "--training --by type", "--traffic with --by type"},
            "; its rows are nodes, kernels or types: take json");
   if (!arguments.compare.empty())
@@ -127,10 +130,18 @@ void check_studies(const Arguments& arguments) {
            "; its row is of features: ask for them apart");
 }
 
-// The models of a pipeline share sizes and a device; reports on a single model need separate runs.
+#ifdef _WIN32
+constexpr std::string_view kLoop = "; loop over them: for %f in (*.onnx) do onnx-estimate \"%f\" …";
+#else
+constexpr std::string_view kLoop = "; loop over them: for f in *.onnx; do onnx-estimate \"$f\" …; done";
+#endif
+
+// The models of a pipeline or a table share sizes and a device; reports on a single model need separate runs.
 void check_pipeline(const Arguments& arguments) {
-  if (!arguments.then.empty())
-    refuse(arguments, "--then reports several models; it",
+  const bool are_apart = !arguments.others.empty();
+  if (are_apart) refuse(arguments, "a table of several models", {"--then", "--format json"}, kLoop);
+  if (are_apart || !arguments.then.empty())
+    refuse(arguments, are_apart ? "a table of several models" : "--then reports several models; it",
            {"--sweep",
             "--compare",
             "--profile-structure",
@@ -150,7 +161,8 @@ void check_pipeline(const Arguments& arguments) {
             "--annotate",
             "--provider",
             "--max-…",
-            "a format but table, json, csv and markdown"});
+            "a format but table, json, csv and markdown"},
+           are_apart ? kLoop : "");
 }
 
 // Viewers show the nodes of one run.

@@ -17,6 +17,7 @@
 #include "pagoda/estimate/pipeline.h"
 #include "pagoda/measured/join.h"
 #include "pagoda/present/plot.h"
+#include "pagoda/present/spell.h"
 #include "pagoda/present/viewers.h"
 #include "tool.h"
 
@@ -100,14 +101,19 @@ void leave_to(const std::set<std::string>& names, Sizes& sizes, std::set<std::st
   std::erase_if(sizes, [&](const auto& each) { return !names.contains(each.first); });
 }
 
-// MODEL and the models of --then, as one report. Prints warnings and assumed sizes of each to standard error.
-std::string pipeline(const Arguments& arguments, const EstimateRequest& request, bool& is_complete) {
+void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
+
+// MODEL and the models of --then as one report, or several MODELs as a table of a line each, whose unusable ones are
+// said and left out. Prints warnings and assumed sizes of each to standard error.
+int several(const Arguments& arguments, const EstimateRequest& request) {
+  const bool are_apart = arguments.then.empty();
+  const std::vector<std::string>& behind = are_apart ? arguments.others : arguments.then;
   std::vector<std::string> names = {arguments.model};
-  names.insert(names.end(), arguments.then.begin(), arguments.then.end());
+  names.insert(names.end(), behind.begin(), behind.end());
   std::vector<estimate::PipelinePart> parts;
   std::set<std::string> used;
-  for (const std::string& name : names) {
-    const auto [path, runs] = path_and_runs(name);
+  const auto add = [&](const std::string& name) {
+    const auto [path, runs] = are_apart ? std::pair(name, std::int64_t{1}) : path_and_runs(name);
     const Model model = load_model(path);
     EstimateRequest own = request;
     const std::set<std::string> sizes = sizes_in(model);
@@ -116,17 +122,29 @@ std::string pipeline(const Arguments& arguments, const EstimateRequest& request,
     parts.push_back({.estimate = estimate::make_estimate(model, own), .runs = runs});
     const EstimateDocument& estimate = parts.back().estimate;
     const std::string remarks = present::diagnostics_report(estimate.diagnostics) + present::free_dims_report(estimate);
-    if (!remarks.empty()) std::fputs((path + ":\n" + remarks).c_str(), stderr);
+    if (!remarks.empty()) say(path + ":\n" + remarks);
+  };
+  for (const std::string& name : names) {
+    try {
+      add(name);
+    } catch (const Error& error) {
+      if (!are_apart) throw;
+      say("onnx-estimate: " + base::printable(present::command_line(error.what())) + "\n");
+    }
   }
+  if (parts.empty()) return kUnusable;
+  const bool is_whole = parts.size() == names.size();
   const auto must_be_used = [&](const auto& given, const char* option) {
     for (const auto& [name, size] : given)
       if (!used.contains(name)) throw UsageError(std::string(option) + " " + name + ": none of the models has it");
   };
   must_be_used(request.sizes.dims, "--dim");
   must_be_used(request.sizes.input_shapes, "--input");
-  const estimate::Pipeline whole = estimate::sum_up(std::move(parts));
-  is_complete = !whole.partial;
-  return present::pipeline_report(*present::format(format_of(arguments)), whole, report_options(arguments));
+  estimate::Pipeline whole = estimate::sum_up(std::move(parts));
+  whole.are_apart = are_apart;
+  write_output(arguments.output,
+               present::pipeline_report(*present::format(format_of(arguments)), whole, report_options(arguments)));
+  return !is_whole ? kUnusable : whole.partial && arguments.strict ? kPartial : kDone;
 }
 
 // A report or chart of the estimate, in the requested format.
@@ -189,8 +207,6 @@ std::string annotate(const Arguments& arguments, const EstimateRequest& request,
   return text;
 }
 
-void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
-
 int list(const Arguments& arguments) {
   using present::List;
   const List what = arguments.list_ops ? List::Operators : arguments.list_engines ? List::Engines : List::Devices;
@@ -216,11 +232,7 @@ int run(int argc, char** argv) {
   estimate::EstimateRequest request = request_of(arguments);
   for (const std::string& name : device_names(arguments))
     if (const std::string note = documents::alias_note(name); !note.empty()) say(note + "\n");
-  if (!arguments.then.empty()) {
-    bool is_complete = true;
-    write_output(arguments.output, pipeline(arguments, request, is_complete));
-    return is_complete || !arguments.strict ? kDone : kPartial;
-  }
+  if (!arguments.then.empty() || !arguments.others.empty()) return several(arguments, request);
   // Never freed: freeing a million small blocks takes as long as an analysis.
   static const Model& model = *new Model(load(arguments, arguments.model, request));
   if (arguments.new_custom_ops) {

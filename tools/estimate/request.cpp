@@ -80,8 +80,8 @@ estimate::EstimateRequest request_of(const Arguments& arguments) {
   const std::string format = format_of(arguments);
   const present::ReportOptions report = report_options(arguments);
   request.advice = request.device && arguments.sweeps.empty() && arguments.compare.empty() &&
-                   arguments.profile_structure.empty() && arguments.then.empty() && !is_choice(arguments) &&
-                   !is_for_viewer(format) && (format == "json" || !report.has_rows());
+                   arguments.profile_structure.empty() && arguments.then.empty() && arguments.others.empty() &&
+                   !is_choice(arguments) && !is_for_viewer(format) && (format == "json" || !report.has_rows());
   request.by_type = arguments.by == "type";
   request.formulas = arguments.symbolic;
   request.row_formulas = report.row_formulas;

@@ -15,9 +15,28 @@ namespace {
 
 std::int64_t size_of(std::string_view text, const std::string& whole) {
   const auto size = base::parse_number<std::int64_t>(text);
+  const bool is_list = text.find(',') != std::string_view::npos;
   if (!size || *size < 0)
-    throw UsageError(cat("'", text, "' in '", whole, "' is not a size; expected an integer of at least 0"));
+    throw UsageError(cat("'", text, "' in '", whole, "' is not a size; expected an integer of at least 0",
+                         is_list ? cat(", or --sweep ", whole, " for a row per size") : ""));
   return *size;
+}
+
+// "1x3x224x224", "1,3,224,224", "[1, 3, 224, 224]" or "(1, 3, 224, 224)", as frameworks print shapes.
+std::vector<std::int64_t> shape_of(std::string_view text, const std::string& whole) {
+  const bool is_enclosed =
+      (text.starts_with('[') && text.ends_with(']')) || (text.starts_with('(') && text.ends_with(')'));
+  if (is_enclosed) text = text.substr(1, text.size() - 2);
+  const bool has_commas = text.find(',') != std::string_view::npos && text.find('x') == std::string_view::npos;
+  std::vector<std::int64_t> shape;
+  for (std::string_view size : base::split(text, has_commas ? "," : "x")) {
+    size.remove_prefix(std::min(size.find_first_not_of(' '), size.size()));
+    const auto number = base::parse_number<std::int64_t>(size);
+    if (!number || *number < 0)
+      throw UsageError(cat("'", size, "' in '", whole, "' is not a size; expected a shape such as 1x3x224x224"));
+    shape.push_back(*number);
+  }
+  return shape;
 }
 
 struct Assignment {
@@ -74,9 +93,7 @@ AnalyzeOptions sizes_of(const Arguments& arguments) {
   for (const std::string& text : arguments.inputs) {
     const Assignment input = split(text, "NAME=AxBxC");
     if (const auto value = value_of(input.value); value && !value->may_be_size) continue;
-    std::vector<std::int64_t> shape;
-    for (const std::string& size : base::split(input.value, "x")) shape.push_back(size_of(size, text));
-    assign(options.input_shapes, input.name, shape, "--input");
+    assign(options.input_shapes, input.name, shape_of(input.value, text), "--input");
   }
   return options;
 }

@@ -154,13 +154,13 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
   return arguments;
 }
 
-present::PlotFile read(const std::string& path, std::string_view expected) {
-  return {path, base::read_file(path, expected)};
+present::PlotFile read(const std::string& path, std::string_view expected, base::Reads reads = base::Reads::Json) {
+  return {path, base::read_text(path, expected, reads)};
 }
 
 // Also accepts profiles of engines and tables of boards.
 present::PlotFile read_measured(const std::string& path, const std::optional<std::int64_t>& runs) {
-  present::PlotFile file = read(path, "a measurement");
+  present::PlotFile file = read(path, "a measurement", base::Reads::Profile);
   const auto format = measured::recognise_profile(file.text);
   if (!format || *format == measured::ProfileFormat::Measured) return file;
   const documents::Measured measured = measured::import_profile(file.text, path, {.runs = runs});

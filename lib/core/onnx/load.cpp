@@ -8,6 +8,7 @@
 #include "onnx/file_kind.h"
 #include "onnx/write.h"
 #include "pagoda/base/cat.h"
+#include "pagoda/base/decoded.h"
 #include "pagoda/base/open_file.h"
 #include "pagoda/core/model.h"
 
@@ -17,7 +18,6 @@ namespace {
 
 // Reads the file as a ModelProto.
 Model build_model(File& file, const ExternalData& external) {
-  if (file.size() == 0) throw Error("the file is empty, expected an ONNX model; export or download it again");
   Loader loader(file, external);
   Model& model = loader.model;
   std::optional<Range> graph;
@@ -42,9 +42,8 @@ Model build_model(File& file, const ExternalData& external) {
       on(bytes_tag(25), function));
   if (!graph)
     throw Error(
-        "there is no graph in it, expected an ONNX model with one; a model of another framework, such as "
-        "TensorFlow's or Core ML's, has to be exported to ONNX" +
-        describe_kind(file.window({0, file.size()})));
+        "there is no graph in it, expected an ONNX model with one; a model of another framework has to be exported "
+        "to ONNX");
   build_graph(loader, *graph, 1);
   model.graph_name = model.main().name;
   std::set<std::tuple<std::string, std::string, std::string>> names;
@@ -97,7 +96,7 @@ class RegularFile {
   // Throws Error unless it is a readable regular file.
   explicit RegularFile(const std::string& path) : path_(path) {
     const auto found = base::file_state(path);
-    if (!found) fail(path, "cannot be opened: " + error_text() + "; check the path");
+    if (!found) fail(path, base::why_not_opened(path, errno) + "; expected an ONNX model");
     // Before opening: opening a pipe or device may block or have side effects.
     require_regular(found->kind);
     file_ = base::OpenFile::regular(path);
@@ -131,7 +130,8 @@ class RegularFile {
 
  private:
   void require_regular(base::FileKind kind) const {
-    if (kind == base::FileKind::Folder) fail(path_, "is a folder, expected an ONNX file; name the .onnx file in it");
+    if (kind == base::FileKind::Folder)
+      fail(path_, base::is_folder(path_, base::Reads::Model) + "; expected an ONNX file");
     if (kind == base::FileKind::Other)
       fail(path_, "is a pipe or device, expected an ONNX file; save it to a regular file first");
   }
@@ -184,6 +184,8 @@ Model load_model(const std::string& path) {
         wire::File([&](std::uint64_t offset, std::span<char> bytes) { regular.read(offset, bytes); }, regular.size()),
         path, external);
   const MappedFile file(path);
+  if (const std::optional<std::string> model = base::decompressed(wire::as_text(file.bytes()), path))
+    return wire::load(wire::File(std::as_bytes(std::span(*model))), path, external);
   return wire::load(wire::File(file.bytes(), wire::release_of(file)), path, external);
 }
 

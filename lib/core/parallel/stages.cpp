@@ -194,7 +194,9 @@ LinkRate link_of(const DeviceSpec& device, std::string_view name, std::int64_t d
   for (const Link& link : device.links) {
     if (!link.bytes_per_second.known() || (link.devices > 0 && devices > link.devices)) continue;
     known.push_back(link.name);
-    if (name.empty() ? rate(link).bytes_per_second > best.bytes_per_second : link.name == name) best = rate(link);
+    if (name.empty() ? rate(link).bytes_per_second > best.bytes_per_second
+                     : base::lower(link.name) == base::lower(name))
+      best = rate(link);
   }
   if (best.bytes_per_second > 0) return best;
   if (name.empty())

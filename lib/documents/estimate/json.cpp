@@ -12,7 +12,7 @@ namespace {
 using namespace members;
 
 constexpr const char* kSchema = "pagoda.estimate/1";
-constexpr std::string_view kExpected = "an estimate, as onnx-estimate MODEL --format json writes it";
+constexpr std::string_view kExpected = "pagoda.estimate/1, as onnx-estimate MODEL --format json writes it";
 
 constexpr std::pair<Container, std::string_view> kContainers[] = {{Container::Sequence, "sequence("},
                                                                   {Container::Optional, "optional("},
@@ -649,6 +649,9 @@ std::string write_estimate(const EstimateDocument& estimate, std::size_t top) {
 }
 
 EstimateDocument parse_estimate(std::string_view json, std::string_view subject) {
+  base::expect_file(json, subject, base::Reads::Json, kExpected);
+  if (const std::size_t begin = json.find_first_not_of("\xEF\xBB\xBF \t\r\n"); json.substr(begin).starts_with('['))
+    base::JsonDocument(std::string(subject), {}).fail_schema(kExpected, json);
   EstimateDocument estimate;
   Unknown unknown{subject.size()};
   const auto node_columns = columns_of(RowKind::Node, View::Json), type_columns = columns_of(RowKind::Type, View::Json);
@@ -661,9 +664,7 @@ EstimateDocument parse_estimate(std::string_view json, std::string_view subject)
         inner.finish();
       },
       false);
-  if (rest.schema() != kSchema)
-    base::fail(subject, std::string("expected \"schema\": \"") + kSchema +
-                            "\"; write one with onnx-estimate MODEL --format json");
+  if (rest.schema() != kSchema) rest.fail_schema(kExpected, json);
   const JsonField root = rest.root();
   Reader reader(root, unknown);
   reader.derived("schema", 0);
@@ -682,7 +683,7 @@ EstimateDocument parse_estimate(std::string_view json, std::string_view subject)
 }
 
 EstimateDocument load_estimate(const std::string& path) {
-  return parse_estimate(base::read_file(path, kExpected), path);
+  return parse_estimate(base::read_text(path, kExpected), path);
 }
 
 }  // namespace pagoda::documents

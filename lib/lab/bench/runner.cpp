@@ -71,7 +71,7 @@ std::string write_plan(const PlanFile& plan) {
 
 PlanFile load_plan(const std::string& folder) {
   const std::string path = folder + "/plan.json", expected = "expected the folder that pagoda-bench run -o wrote";
-  const base::JsonDocument document = base::parse_json(base::read_file(path, expected.substr(9)), path, expected);
+  const base::JsonDocument document = base::parse_json(base::read_text(path, expected.substr(9)), path, expected);
   if (document.schema() != kPlanSchema) throw Error(cat(path, ": expected schema ", kPlanSchema));
   PlanFile plan;
   members::read(document.root(), plan, plan_members<members::Reader>);

@@ -315,7 +315,7 @@ Study parse_study(std::string_view source, std::string_view subject, const std::
 
 Study load_study(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  return parse_study(base::read_file(path, "a study in TOML"), path, folder);
+  return parse_study(base::read_text(path, "a study in TOML", base::Reads::Text), path, folder);
 }
 
 }  // namespace pagoda::lab

@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
 #include <span>
 
 #include "import/formats.h"
 #include "pagoda/base/cat.h"
+#include "pagoda/base/decoded.h"
+#include "pagoda/base/files.h"
 #include "pagoda/base/open_file.h"
 #include "pagoda/base/text.h"
+#include "pagoda/base/what_file.h"
 #include "pagoda/core/model.h"
 
 namespace pagoda::measured {
@@ -27,20 +29,32 @@ std::string_view line_with(std::string_view text, std::string_view word) {
   return text.substr(first, end == std::string_view::npos ? end : end - first);
 }
 
-// Maps the file, so that traces larger than memory can be read.
-MappedFile mapped(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored))
-    throw Error(path + ": is not a regular file; expected " + known_profiles());
-  return MappedFile(path);
-}
+// A file mapped, so that traces larger than memory can be read; standard input, a pipe and what is decoded in memory.
+class Content {
+ public:
+  explicit Content(const std::string& path) {
+    const auto found = base::file_state(path);
+    if (!found || found->kind != base::FileKind::Regular) {
+      text_ = base::read_file(path, known_profiles(), base::kMostDecompressed, base::Reads::Profile);
+    } else {
+      file_.emplace(path);
+      // It is read once, front to back: enables read-ahead, which MappedFile does not by itself.
+      base::expect_order(file_->bytes(), base::PageOrder::Sequential);
+    }
+    if (std::optional<std::string> plain = base::decoded(text(), path)) {
+      text_ = *std::move(plain);
+      file_.reset();
+    }
+  }
+  std::string_view text() const {
+    if (!file_) return text_;
+    return {reinterpret_cast<const char*>(file_->bytes().data()), file_->bytes().size()};
+  }
 
-std::string_view content(const MappedFile& file) {
-  const auto bytes = file.bytes();
-  // The file is read once, front to back: enables read-ahead, which MappedFile does not by itself.
-  base::expect_order(bytes, base::PageOrder::Sequential);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
+ private:
+  std::optional<MappedFile> file_;
+  std::string text_;
+};
 
 // How a format is recognised: a text begins with `first` and contains the words. A table contains them in its first
 // line with `line`.
@@ -94,8 +108,9 @@ bool fits(const Signature& signature, std::string_view head) {
 
 documents::Measured import_layers(std::string_view text, std::string_view subject, const ImportOptions& options) {
   if (options.layer_info.empty()) return import::import_tensorrt(text, subject, "", "");
-  const MappedFile layers = mapped(options.layer_info);
-  return import::import_tensorrt(text, subject, content(layers), options.layer_info);
+  const Content layers(options.layer_info);
+  base::expect_file(layers.text(), options.layer_info, base::Reads::Json, "layer information of TensorRT");
+  return import::import_tensorrt(text, subject, layers.text(), options.layer_info);
 }
 
 documents::Measured read_measured(std::string_view text, std::string_view subject, const ImportOptions& /*options*/) {
@@ -153,20 +168,6 @@ constexpr bool in_order_of_formats() {
 static_assert(in_order_of_formats(), "kImporters is indexed by ProfileFormat");
 
 const Importer& importer_of(ProfileFormat format) { return kImporters[static_cast<std::size_t>(format)]; }
-
-// Describes a known kind of file that no importer reads, with the remedy; empty: not known.
-std::string wrong_kind(std::string_view text) {
-  if (text.empty()) return "is empty";
-  if (text.starts_with("\x1F\x8B")) return "is compressed by gzip; decompress it first (gzip -d)";
-  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
-    return "is UTF-16; convert it first (iconv -f UTF-16 -t UTF-8)";
-  if (text.starts_with("NVR"))
-    return "is a report of Nsight Compute; export it with ncu --import FILE --csv --page raw";
-  if (text.starts_with("SQLite format 3"))
-    return "is a database; export it as CSV (nsys stats --report cuda_gpu_trace --format csv, rocprofv3 "
-           "--output-format csv)";
-  return "";
-}
 
 // Medians exclude disturbances of single launches, so on a busy machine the kernels' medians add up to less than the
 // run; their means still add up to its mean.
@@ -231,17 +232,19 @@ std::optional<ProfileFormat> recognise_profile(std::string_view text) {
 }
 
 documents::Measured import_profile(std::string_view text, std::string_view subject, const ImportOptions& options) {
-  if (const std::string wrong = wrong_kind(text); !wrong.empty())
-    throw Error(std::string(subject) + ": " + wrong + "; expected " + known_profiles());
+  const std::optional<std::string> plain = base::decoded(text, subject);
+  if (plain) text = *plain;
   const std::optional<ProfileFormat> format = options.format ? options.format : recognise_profile(text);
   if (!format) {
     const bool is_layers = has(text.substr(0, 4096), "\"Layers\"");
-    throw Error(std::string(subject) + ": " +
-                (is_layers
-                     ? "is layer information of TensorRT, which holds no times; give the file of --exportProfile, "
-                       "and this one with `layers`"
-                     : "is in no known format; expected " + known_profiles()));
+    throw Error(
+        std::string(subject) + ": " +
+        (is_layers
+             ? "is layer information of TensorRT, which holds no times; give the file of --exportProfile, "
+               "and this one with `layers`"
+             : base::is_what(base::what_file(text, subject), base::Reads::Profile) + "; expected " + known_profiles()));
   }
+  base::expect_file(text, subject, base::Reads::Profile, known_profiles());  // --format takes any file
   const Importer& importer = importer_of(*format);
   if (const std::string problem = refusal(importer, options); !problem.empty())
     throw Error(std::string(subject) + ": it is a file of format " + std::string(importer.name) + ", and " + problem);
@@ -251,8 +254,8 @@ documents::Measured import_profile(std::string_view text, std::string_view subje
 }
 
 documents::Measured load_profile(const std::string& path, const ImportOptions& options) {
-  const MappedFile file = mapped(path);
-  return import_profile(content(file), path, options);
+  const Content file(path);
+  return import_profile(file.text(), path, options);
 }
 
 }  // namespace pagoda::measured

@@ -16,6 +16,7 @@
 #include "import/runs.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::measured::import {
@@ -81,10 +82,11 @@ Layers read_layers(std::string_view content, std::string_view subject) {
   return layers;
 }
 
-double milliseconds(const JsonField& entry, const char* key) {
+// Empty where the profile says nan.
+std::optional<double> milliseconds(const JsonField& entry, const char* key) {
   const std::optional<double> value = entry.number(key);
-  if (!value || *value < 0) entry.fail(std::string("expected \"") + key + "\" in milliseconds");
-  return *value;
+  if (!entry.has(key) || value.value_or(0) < 0) entry.fail(std::string("expected \"") + key + "\" in milliseconds");
+  return value;
 }
 
 // A mean is at most the sum that it is of, and a median at most twice the mean, since no time is below 0.
@@ -106,7 +108,9 @@ documents::Measured import_tensorrt(std::string_view content, std::string_view s
   std::size_t without_median = 0, unknown_layers = 0;
   ImpossibleTimes impossible;
   std::optional<std::int64_t> count;
+  std::size_t not_numbers = 0;
   base::parse_json_elements(content, subject, "layers", [&](const JsonField& entry, std::size_t index) {
+    not_numbers = entry.not_numbers();
     if (!entry.value().is_object()) entry.fail("expected a layer as an object");
     if (index == 0 && !entry.has("timeMs") && !entry.has("averageMs")) {
       count = entry.integer("count");
@@ -122,7 +126,8 @@ documents::Measured import_tensorrt(std::string_view content, std::string_view s
     kernel.launches = 1;
     const bool has_median = entry.has("medianMs");
     if (!has_median) ++without_median;
-    kernel.seconds = milliseconds(entry, has_median ? "medianMs" : "averageMs") * kMillisecond;
+    if (const auto time = milliseconds(entry, has_median ? "medianMs" : "averageMs"))
+      kernel.seconds = *time * kMillisecond;
     if (!adds_up(entry)) {
       impossible.add(Fault::TooLong, name, kernel.seconds);
       kernel.seconds.reset();
@@ -142,6 +147,10 @@ documents::Measured import_tensorrt(std::string_view content, std::string_view s
   impossible.note("layer", "layers", measured.notes);
   if (without_median > 0)
     measured.notes.emplace_back("times are means over the runs: the profile has no medians (TensorRT before 8.5)");
+  if (not_numbers > 0)
+    measured.notes.push_back(
+        cat(base::counted(static_cast<Int>(not_numbers), "number of the profile is", "numbers of the profile are"),
+            " nan or infinite, read as unknown"));
   if (unknown_layers > 0) measured.notes.push_back(cat(unknown_layers, " layers are not in the layer information"));
   add_missing(measured, {{"seconds", "the profile holds layers alone; trtexec prints the latency of a run"},
                          {"seconds_spread", "the profile holds no extremes"},

@@ -1,9 +1,11 @@
 // Several models that run one after another, as one report.
+#include <algorithm>
 #include <filesystem>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/json_writer.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/documents/dim_json.h"
 #include "report/rows.h"
 
@@ -29,9 +31,16 @@ struct PipelineNumber {
   bool is_of_runs;  // tables show it times the runs
   Cell (*of_part)(const EstimateDocument& estimate);
   Cell (*of_all)(const Pipeline& pipeline);
+  bool is_of_each = false;  // shown of models that are apart
 
   bool is_shown(const Pipeline& pipeline) const {
-    if (header == nullptr || (kind == CellKind::Seconds && !documents::number(of_all(pipeline)))) return false;
+    if (header == nullptr || (is_of_each && !pipeline.are_apart)) return false;
+    const auto has_time = [&](const PipelinePart& part) {
+      return documents::number(of_part(part.estimate)).has_value();
+    };
+    const bool is_timed = pipeline.are_apart ? std::ranges::any_of(pipeline.parts, has_time)
+                                             : of_all != nullptr && documents::number(of_all(pipeline)).has_value();
+    if (kind == CellKind::Seconds && !is_timed) return false;
     return std::string_view(header) != "FLOPs" || has_flops(pipeline);
   }
 };
@@ -58,7 +67,7 @@ constexpr PipelineNumber kNumbers[] = {
     {"macs",                  "MACs",        CellKind::Count,   true,  counted<&EstimateCounts::macs>,        whole<&Pipeline::macs>},
     {"flops",                 "FLOPs",       CellKind::Count,   true,  counted<&EstimateCounts::flops>,       whole<&Pipeline::flops>},
     {"bytes",                 "bytes",       CellKind::Bytes,   true,  counted<&EstimateCounts::bytes>,       whole<&Pipeline::bytes>},
-    {"params",                nullptr,       CellKind::Count,   false, counted<&EstimateCounts::params>,      whole<&Pipeline::params>},
+    {"params",                "params",      CellKind::Count,   false, counted<&EstimateCounts::params>,      whole<&Pipeline::params>, true},
     {"weight_bytes",          "weights",     CellKind::Bytes,   false, weights,                               whole<&Pipeline::weight_bytes>},
     {"activation_peak_bytes", "activations", CellKind::Bytes,   false, activations,                           nullptr},
     {"seconds",               "time ≥",      CellKind::Seconds, true,  seconds,                               whole<&Pipeline::seconds>},
@@ -75,30 +84,34 @@ Cell times(const Cell& cell, std::int64_t runs) {
 }
 
 base::Grid parts_grid(const Pipeline& pipeline) {
-  base::Grid grid{.columns = {{.header = "model", .shortest_width = 12}, {.header = "runs", .is_number = true}},
-                  .rows = {}};
+  const bool are_apart = pipeline.are_apart;
+  base::Grid grid{.columns = {{.header = "model", .shortest_width = 12}}, .rows = {}};
+  if (!are_apart) grid.columns.push_back({.header = "runs", .is_number = true});
   for (const PipelineNumber& number : kNumbers) {
     if (!number.is_shown(pipeline)) continue;
     grid.columns.push_back({.header = number.header, .is_number = true});
-    if (number.of_part == seconds) grid.columns.push_back({.header = "share", .is_number = true});
+    if (number.of_part == seconds && !are_apart) grid.columns.push_back({.header = "share", .is_number = true});
   }
   const auto add_row = [&](std::vector<std::string> cells, const auto& value) {
     for (const PipelineNumber& number : kNumbers) {
       if (!number.is_shown(pipeline)) continue;
       const Cell cell = value(number);
       cells.push_back(known_text(cell, number.kind));
-      if (number.of_part != seconds) continue;
+      if (number.of_part != seconds || are_apart) continue;
       const double share = documents::number(cell).value_or(0) / *pipeline.seconds;
       cells.push_back(*pipeline.seconds > 0 ? shown_text(share, CellKind::Portion) : "?");
     }
     grid.rows.push_back(std::move(cells));
   };
-  for (const PipelinePart& part : pipeline.parts)
-    add_row({base::printable(std::filesystem::path(part.estimate.model.path).filename().string()),
-             base::grouped(part.runs)},
-            [&](const PipelineNumber& number) {
-              return times(number.of_part(part.estimate), number.is_of_runs ? part.runs : 1);
-            });
+  for (const PipelinePart& part : pipeline.parts) {
+    const std::filesystem::path path = part.estimate.model.path;
+    std::vector<std::string> begin = {base::printable(are_apart ? path.string() : path.filename().string())};
+    if (!are_apart) begin.push_back(base::grouped(part.runs));
+    add_row(std::move(begin), [&](const PipelineNumber& number) {
+      return times(number.of_part(part.estimate), number.is_of_runs ? part.runs : 1);
+    });
+  }
+  if (are_apart) return grid;
   add_row({"all", ""},
           [&](const PipelineNumber& number) { return number.of_all ? number.of_all(pipeline) : Cell(std::string()); });
   return grid;
@@ -132,7 +145,7 @@ std::string answer(const Pipeline& pipeline) {
 
 std::string heading(const Pipeline& pipeline) {
   const EstimateDocument& first = pipeline.parts.front().estimate;
-  return cat(pipeline.parts.size(), " models · ",
+  return cat(base::counted(static_cast<Int>(pipeline.parts.size()), "model"), " · ",
              to_string(first.traffic ? first.traffic->model : TrafficModel::Unfused), " traffic",
              first.roofline ? " · " + report::device_text(*first.roofline) : "");
 }
@@ -180,10 +193,13 @@ std::string pipeline_report(Format format, const Pipeline& pipeline, const Repor
   if (format == Format::Json) return json_text(pipeline);
   if (format == Format::Csv) return csv_text(pipeline);
   const base::Grid grid = parts_grid(pipeline);
+  if (format == Format::Markdown && pipeline.are_apart)
+    return cat("# ", heading(pipeline), "\n\n", report::markdown_table(grid));
   if (format == Format::Markdown)
     return cat("# ", heading(pipeline), "\n\n", report::markdown_table(grid), "\n```\n", answer(pipeline), "```\n");
-  return cat(heading(pipeline), "\n\n", base::aligned(grid, options.width), "\n", answer(pipeline),
-             has_flops(pipeline) ? "MACs, FLOPs" : "MACs", ", bytes and times are of all runs; ", report::kSiUnits);
+  return cat(heading(pipeline), "\n\n", base::aligned(grid, options.width), "\n",
+             pipeline.are_apart ? "" : answer(pipeline), has_flops(pipeline) ? "MACs, FLOPs" : "MACs",
+             ", bytes and times are of ", pipeline.are_apart ? "one run; " : "all runs; ", report::kSiUnits);
 }
 
 }  // namespace pagoda::present

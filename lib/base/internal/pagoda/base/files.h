@@ -7,16 +7,23 @@
 #include <string_view>
 
 #include "pagoda/base/error.h"
+#include "pagoda/base/what_file.h"
 
 #pragma GCC visibility push(default)
 namespace pagoda::base {
 
-// Whether a name is that of a JSON file, not of something built in: it contains '/' or '\\', or ends in ".json".
+// Whether a name is that of a JSON file, not of something built in: it contains '/' or '\\', or ends in ".json" (or
+// ".json.gz", ".json.zst", ".json.xz"), or is "-", standard input.
 bool is_path(std::string_view name);
 
-// Reads the whole file, at most `limit` bytes. A pipe or a device is read to its end. Throws Error, which names the
-// file, the cause and `expected` ("a device file").
+// Reads the whole file, at most `limit` bytes; "-" is standard input. A pipe or a device is read to its end. Throws
+// Error, which names the file, the cause and `expected` ("a device file"). `reads`: what the messages propose.
 std::string read_file(const std::string& path, std::string_view expected,
+                      std::size_t limit = std::numeric_limits<std::size_t>::max(), Reads reads = Reads::Json);
+
+// The same as UTF-8: decompressed and converted (decoded.h), at most `limit` bytes before and after. Throws Error also
+// for a file of another kind than `reads`, which is named.
+std::string read_text(const std::string& path, std::string_view expected, Reads reads = Reads::Json,
                       std::size_t limit = std::numeric_limits<std::size_t>::max());
 
 // Writes `text` to a new file beside `path` and renames it to `path`, so that readers see either the old file or the

@@ -62,6 +62,7 @@ class JsonField {
  public:
   const JsonValue& value() const { return *value_; }
   std::string place() const;                              // "gpu.json.peaks[3].rate"
+  std::size_t not_numbers() const;                        // of the document so far
   [[noreturn]] void fail(const std::string& what) const;  // throws Error: place and what
   // Throws Error: place, what was expected and what was found.
   [[noreturn]] void fail_expected(std::string_view expected) const;
@@ -102,17 +103,24 @@ class JsonField {
 
 class JsonDocument {
  public:
-  JsonDocument(std::string subject, JsonValue root) : subject_(std::move(subject)), root_(std::move(root)) {}
+  JsonDocument(std::string subject, JsonValue root, std::size_t not_numbers = 0)
+      : subject_(std::move(subject)), root_(std::move(root)), not_numbers_(not_numbers) {}
   JsonDocument(const JsonDocument&) = delete;  // fields point into it
   JsonDocument& operator=(const JsonDocument&) = delete;
 
   const std::string& subject() const { return subject_; }
   JsonField root() const { return {*this, root_}; }
   std::string schema() const;  // the member "schema"; empty if it is missing or not a text
+  // How many nan and infinities were read as null; in an element of an array, also those before it.
+  std::size_t not_numbers() const { return not_numbers_; }
+  // Throws Error, which says what the document is in place of `expected`: "is an estimate (pagoda.estimate/1); …".
+  // `text`: the whole document, where its elements were read one by one.
+  [[noreturn]] void fail_schema(std::string_view expected, std::string_view text = {}) const;
 
  private:
   std::string subject_;
   JsonValue root_;
+  std::size_t not_numbers_;
 };
 
 // JSON text of a finite double that keeps its type: 1 becomes "1.0".
@@ -121,7 +129,8 @@ std::string json_number(double value);
 // Deeper documents are rejected.
 inline constexpr std::size_t kMaxJsonDepth = 100;
 
-// Throws Error if the text is not JSON; the message names `subject`, the byte and `remedy` ("expected a device file").
+// Throws Error if the text is not JSON; the message names `subject`, what it is instead or the byte, and `remedy`
+// ("expected a device file"). nan and infinities, which programs write, are read as null.
 JsonDocument parse_json(std::string_view text, std::string_view subject, std::string_view remedy);
 
 // For large files: calls `each` with every element, and its index, of the outermost array or of the array in member

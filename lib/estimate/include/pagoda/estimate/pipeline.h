@@ -31,7 +31,8 @@ struct Pipeline {
   // resident_bytes: all weights, plus the largest activations; in_turn_bytes: weights are loaded part by part.
   documents::Count resident_bytes, in_turn_bytes;
   documents::Count device_bytes;
-  bool partial = false;  // some node of a part is not modelled: sums are lower bounds
+  bool are_apart = false;  // the models have nothing to do with each other: reports hold no sums
+  bool partial = false;    // some node of a part is not modelled: sums are lower bounds
 
   std::optional<bool> fits(const documents::Count& need) const;  // empty: not known
 };
