@@ -7,6 +7,7 @@
 #include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 #include "pagoda/lab/axes.h"
+#include "pagoda/lab/model_sizes.h"
 #include "system_files.h"
 #include "tool.h"
 
@@ -60,7 +61,7 @@ constexpr AxisFlag kAxisFlags[] = {
     {"--optimizer",    "optimizer",    "training: sgd, adam, adamw"},
     {"--threads",      "threads",      "of the processor (default: the framework's choice)"},
     {"--data",         "data",         "folder of images, of folders of images (ImageNet's classes), or of .npz files for inputs (default: synthetic)"},
-    {"--batch",        "batch",        "batch sizes: lists and ranges, like 1,2,4..64 (default: 1, or the batch that the file fixes)"},
+    {"--batch",        "batch",        "batch sizes, also where an ONNX file fixes the batch: lists and ranges, like 1,2,4..64 (default: what the file fixes, else 1)"},
     {"--sequence",     "sequence",     "lengths of sequences"},
     {"--input-size",   "input_size",   "sides of images, 64,96..256, or HEIGHTxWIDTH"},
 };
@@ -108,13 +109,35 @@ std::string scripts_folder() {
 
 // The options of `run`, before they are turned into a study.
 struct RunFlags {
-  std::vector<std::string> targets, sets, workers;
+  std::vector<std::string> targets, sets, workers, dims, inputs;
   std::vector<std::vector<std::string>> axes{std::size(kAxisFlags)};
   std::string command, memory;
   std::optional<std::int64_t> repeats, seed, runs, warmup_runs;
   std::optional<double> budget, half_width, warmup, timeout;
   bool layers = false, verify = false, sanity = false, quick = false, full = false, list_models = false;
 };
+
+// A dim may be named like an axis of sizes, which then is it.
+void add_dim(const std::string& name, const std::string& list, std::vector<Axis>& block,
+             std::map<std::string, std::vector<Setting>>& options) {
+  const lab::bench::AxisRow* axis = lab::bench::find_axis(name);
+  if ((axis != nullptr && axis->type == lab::bench::AxisType::Text) || !documents::is_axis(name))
+    throw CLI::ValidationError("--dim", "\"" + name + "\" has a meaning of its own; set the sizes by --input");
+  std::vector<Setting> sizes;
+  for (const std::string& item : base::split(list, ",")) {
+    const auto size = base::parse_number<std::int64_t>(item);
+    if (!size || *size < 0)
+      throw CLI::ValidationError("--dim", "found \"" + name + "=" + list + "\", expected NAME=V or NAME=V,V…");
+    sizes.emplace_back(*size);
+  }
+  if (axis == nullptr) {
+    options[name] = std::move(sizes);
+    return;
+  }
+  if (std::ranges::find(block, axis->name, &Axis::first) != block.end())
+    throw CLI::ValidationError("--dim", cat("\"", name, "\" is also given as an axis; give one"));
+  block.emplace_back(axis->name, std::move(sizes));
+}
 
 lab::Study study_of_flags(const RunFlags& flags) {
   lab::Study study;
@@ -129,6 +152,14 @@ lab::Study study_of_flags(const RunFlags& flags) {
     const auto [name, value] = named(text, "--set");
     options[name].push_back(plain(value));
   }
+  for (const std::string& text : flags.dims) {
+    const auto [name, list] = named(text, "--dim");
+    add_dim(name, list, block, options);
+  }
+  for (const std::string& text : flags.inputs) {
+    const auto [name, shape] = named(text, "--input");
+    options[cat(lab::bench::kInputSetting, name)].push_back(shape);
+  }
   for (auto& [name, values] : options) block.emplace_back(name, std::move(values));
   study.blocks.push_back(std::move(block));
   return study;
@@ -140,6 +171,12 @@ void add_study(CLI::App& run, RunFlags& flags, Arguments& arguments) {
                  "models (ONNX files, names as --list-models has them, suite:NAME, FILE.txt with names), or one study");
   for (std::size_t i = 0; i < std::size(kAxisFlags); ++i)
     run.add_option(kAxisFlags[i].flag, flags.axes[i], kAxisFlags[i].help);
+  run.add_option("--dim", flags.dims,
+                 "NAME=V: size of a dim that an ONNX file leaves open; lists multiply (repeatable)")
+      ->allow_extra_args(false);
+  run.add_option("--input", flags.inputs,
+                 "NAME=AxBxC: whole shape of an input, also where the file fixes it (repeatable)")
+      ->allow_extra_args(false);
   run.add_option("--command", flags.command, "cmd: what to run; {batch} and other axes are replaced");
   run.add_option("--set", flags.sets, "NAME=VALUE: an option of the backend; given again: another value of the axis");
   run.add_option("--worker", flags.workers, "NAME=COMMAND: a backend of your own (see the workers' README)");
