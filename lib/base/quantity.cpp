@@ -111,7 +111,7 @@ std::string with_point(std::string text) {
 
 }  // namespace
 
-Amount quantity(Measure measure, std::string_view text, std::string_view what) {
+GivenQuantity quantity(Measure measure, std::string_view text, std::string_view what) {
   const MeasureRow& names = kMeasures[static_cast<std::size_t>(measure)];
   const auto fail = [&](const std::string& why) {
     throw Error(cat("'", text, "' is not ", what.empty() ? names.what : what, "; ", why));

@@ -145,6 +145,10 @@ Model model_in_phase(const Model& file_model, const PhaseOptions& phase);
 // missing constants; empty if none is missing, or the device has none at all.
 std::string add_energy(const DeviceSpec& device, EstimateDocument& estimate);
 
+inline bool holds(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 // Why no engine can run the model at the sizes that were asked for; empty: nothing speaks against it.
 std::string cannot_run_text(const Model& model, const Analysis& analysis);
 

@@ -72,7 +72,7 @@ TEST_CASE("a number with a unit is read alike whatever its case, and with or wit
   // clang-format on
   for (const Row& row : kRows) {
     CAPTURE(row.text);
-    const Amount amount = quantity(row.measure, row.text);
+    const GivenQuantity amount = quantity(row.measure, row.text);
     CHECK(amount.value == doctest::Approx(row.value));
     CHECK(amount.unit == row.unit);
   }

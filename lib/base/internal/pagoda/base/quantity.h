@@ -28,14 +28,14 @@ enum class Measure : std::uint8_t {
   Hertz,           // Hz, with prefixes, or none
 };
 
-struct Amount {
+struct GivenQuantity {
   double value = 0;  // in the measure's unit; not below 0
   std::string unit;  // in lower case, without a prefix: "b", "mac", "ms"; empty: none
 };
 
 // Throws Error: the text, what it was taken for, the units there are, an example. `what` replaces the measure's name:
 // "a limit on memory".
-Amount quantity(Measure measure, std::string_view text, std::string_view what = {});
+GivenQuantity quantity(Measure measure, std::string_view text, std::string_view what = {});
 
 }  // namespace pagoda::base
 #pragma GCC visibility pop
