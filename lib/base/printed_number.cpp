@@ -20,7 +20,7 @@ constexpr std::array kSpaces = {" "sv,      "\u00a0"sv, "\u2009"sv, "\u202f"sv,
 constexpr std::array kApostrophes = {"'"sv, "\u2019"sv};
 constexpr std::string_view kMinus = "\u2212";
 
-constexpr char kSpace = ' ', kApostrophe = '\'';  // as which the others are read
+constexpr char kGroupSpace = ' ', kGroupApostrophe = '\'';  // as which the others are read
 
 // The text in ASCII, without spaces at its ends; empty if it has other characters.
 std::string plain(std::string_view text) {
@@ -31,9 +31,9 @@ std::string plain(std::string_view text) {
     const auto* const apostrophe = std::ranges::find_if(kApostrophes, starts);
     std::size_t length = 1;
     if (space != kSpaces.end()) {
-      result += kSpace, length = space->size();
+      result += kGroupSpace, length = space->size();
     } else if (apostrophe != kApostrophes.end()) {
-      result += kApostrophe, length = apostrophe->size();
+      result += kGroupApostrophe, length = apostrophe->size();
     } else if (text.starts_with(kMinus)) {
       result += '-', length = kMinus.size();
     } else {
@@ -41,8 +41,8 @@ std::string plain(std::string_view text) {
     }
     text.remove_prefix(length);
   }
-  const std::size_t begin = result.find_first_not_of(kSpace);
-  return begin == std::string::npos ? "" : result.substr(begin, result.find_last_not_of(kSpace) - begin + 1);
+  const std::size_t begin = result.find_first_not_of(kGroupSpace);
+  return begin == std::string::npos ? "" : result.substr(begin, result.find_last_not_of(kGroupSpace) - begin + 1);
 }
 
 // The digits of "1,234,567" or "12,34,567", grouped by one character other than `decimal`; those of "1234567" likewise.
@@ -57,7 +57,7 @@ std::optional<std::string> ungrouped(std::string_view text, char decimal) {
       ++lengths.back();
       continue;
     }
-    const bool groups = c == kSpace || c == kApostrophe || ((c == ',' || c == '.') && c != decimal);
+    const bool groups = c == kGroupSpace || c == kGroupApostrophe || ((c == ',' || c == '.') && c != decimal);
     if (!groups || (separator != 0 && c != separator)) return std::nullopt;
     separator = c;
     lengths.push_back(0);

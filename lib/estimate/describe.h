@@ -11,6 +11,7 @@
 #include "pagoda/core/engine.h"
 #include "pagoda/core/fit.h"
 #include "pagoda/estimate/make_estimate.h"
+#include "pagoda/estimate/open_sizes.h"
 
 namespace pagoda::estimate {
 
@@ -144,10 +145,9 @@ Model model_in_phase(const Model& file_model, const PhaseOptions& phase);
 // missing constants; empty if none is missing, or the device has none at all.
 std::string add_energy(const DeviceSpec& device, EstimateDocument& estimate);
 
-// Free dims without which the size of a run is not known, as formulas name them: all but those of `swept`, the batch,
-// which is 1 unless it is set, and those that an operator equates with others.
-std::vector<std::string> unset_dims(const Model& model, const Analysis& analysis,
-                                    const std::vector<std::string>& swept);
+inline bool holds(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 // Why no engine can run the model at the sizes that were asked for; empty: nothing speaks against it.
 std::string cannot_run_text(const Model& model, const Analysis& analysis);
@@ -162,9 +162,6 @@ struct Broken {
 Broken broken_at_one(const Model& model, const EstimateRequest& request, const std::optional<PhaseSizes>& phase,
                      const Analysis& analysis, const std::vector<std::string>& swept_symbols,
                      const std::vector<std::string>& unset);
-// The inputs with sizes that are not given, and sizes at which the model runs.
-std::string open_inputs_text(const Model& model, const EstimateRequest& request, const Analysis& analysis,
-                             const std::vector<std::string>& unset);
 // Clears all counts that formulas give, for an estimate at sizes at which they do not hold.
 void forget_counts(EstimateDocument& estimate);
 

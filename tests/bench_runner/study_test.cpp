@@ -8,8 +8,11 @@
 
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
+#include "pagoda/core/model.h"
+#include "pagoda/core/resize_inputs.h"
 #include "pagoda/documents/result.h"
 #include "pagoda/lab/axes.h"
+#include "pagoda/lab/model_sizes.h"
 #include "pagoda/lab/runner.h"
 #include "pagoda/lab/study.h"
 #include "pagoda/present/report.h"
@@ -31,9 +34,9 @@ std::string message(const std::string& toml) {
   return test::error_of([&] { expand(parse_study(toml, "s.toml")); });
 }
 
-// Stands for a model file: only its bytes matter here.
 struct ModelFile {
-  ModelFile() { base::write_file(path, "model"); }
+  ModelFile() { write("x:f32[N,3,8,8] -> y = Relu(x)"); }
+  void write(const char* graph) const { base::write_file(path, test::onnx_bytes(test::graph(graph))); }
   ~ModelFile() { std::filesystem::remove(path); }
   std::string path =
       (std::filesystem::temp_directory_path() / ("pagoda_study_" + std::to_string(getpid()) + ".onnx")).string();
@@ -123,7 +126,9 @@ TEST_CASE("errors in a study name the line, what was found and what is expected"
       {"backend='cmd'\nbatch=[0]", "s.toml:2: batch: found 0, expected at least 1"},
       {"backend='cmd'\nbatch=[]", "s.toml:2: batch: found an empty list"},
       {"backend='cmd'\n[measure]\nbudget_seconds=-1", "s.toml:3: [measure]: budget_seconds: expected a number above 0"},
-      {"backend='cmd'\n[limits]\nmemory='8 gigs'", "s.toml: found \"8 gigs\", expected bytes like 8GiB"},
+      {"backend='cmd'\n[limits]\nmemory='8 gigs'", "s.toml:3: [limits]: memory: '8 gigs' is not a number of bytes; expected a number and a unit such as 8GiB"},
+      {"backend='cmd'\n[limits]\nseconds='5'", "seconds: '5' is not a time; expected a number and a unit such as 5ms"},
+      {"backend='cmd'\n[limits]\nmemory='0'", "memory: expected a number above 0"},
       {"model='x'", "s.toml: an experiment has no backend; name one of ort"},
       {"backend='mine'\n[backends]\nmine={}", "[backends]: mine: command: expected a list"},
       {"backend='ort'\n[backends]\nort={command=['x']}", "ort: is a built-in backend"},
@@ -137,12 +142,13 @@ TEST_CASE("errors in a study name the line, what was found and what is expected"
   }
 }
 
-TEST_CASE("bytes are read with decimal and binary units") {
-  CHECK(parse_bytes("8GiB", "x") == 8LL << 30);
-  CHECK(parse_bytes("512MB", "x") == 512000000);
-  CHECK(parse_bytes("1.5kB", "x") == 1500);
-  CHECK(parse_bytes("77", "x") == 77);
-  for (const char* bad : {"", "GiB", "-1GB", "1 GB", "1e30TB", "8gib"}) CHECK_THROWS_AS(parse_bytes(bad, "x"), Error);
+TEST_CASE("limits and budgets take numbers, or texts with a unit") {
+  const Study study = parse_study(
+      "backend='cmd'\n[measure]\nbudget_seconds='500ms'\nwarmup_seconds=2\n[limits]\nseconds='5 min'\nmemory='8 gib'", "s");
+  CHECK(study.measure.budget_seconds == 0.5);
+  CHECK(study.measure.warmup_seconds == 2);
+  CHECK(study.limits.seconds == 300);
+  CHECK(study.limits.memory_bytes == std::int64_t{8} << 30);
 }
 
 TEST_CASE("the key is a hash of canonical JSON, and of everything but the path of the model") {
@@ -175,7 +181,7 @@ TEST_CASE("a model is known by its content: the same bytes elsewhere have the sa
   const std::string copy = folder + "/" + std::filesystem::path(file.path).filename().string();
   std::filesystem::copy(file.path, copy);
   CHECK(key_of(copy) == before);
-  base::write_file(file.path, "another model");
+  file.write("x:f32[N,3,8,8] -> y = Sigmoid(x)");
   CHECK(key_of(file.path) != before);
   std::filesystem::remove_all(folder);
 }
@@ -183,18 +189,91 @@ TEST_CASE("a model is known by its content: the same bytes elsewhere have the sa
 TEST_CASE("a file that fixes the batch runs at its own, unless another is asked for") {
   const ModelFile file;
   const auto batch_of = [&](const char* graph, const std::string& more = "") {
-    base::write_file(file.path, test::onnx_bytes(test::graph(graph)));
+    file.write(graph);
     const StudyPlan plan = expand(parse_study("model='" + file.path + "'\nbackend='ort'\n" + more, "s.toml"));
     return documents::number_of(plan.experiments.at(0).config, "batch");
   };
   CHECK(batch_of("x:f32[4,3,8,8] -> y = Relu(x)") == 4);
   CHECK(batch_of("x:f32[4,3,8,8] -> y = Relu(x)", "batch = 2") == 2);
   CHECK(batch_of("x:f32[4,3], z:f32[4,3] -> y = Add(x, z)") == 4);
-  CHECK(batch_of("x:f32[4,3], z:f32[2,3] -> a = Relu(x); b = Relu(z)") == 1);
+  CHECK(batch_of("x:f32[4,3], z:f32[2,3] -> a = Relu(x); b = Relu(z)") == 4);  // as onnx-estimate --batch reads it
   CHECK(batch_of("x:f32[N,3,8,8] -> y = Relu(x)") == 1);
   CHECK(batch_of("x:f32[2,N,3] -> y = Relu(x)") == 1);
   // The channels of one image, which the weights fix.
   CHECK(batch_of("x:f32[3,8,8], axes:i64=[0], w:f32[2,3,1,1]=const -> u = Unsqueeze(x, axes); y = Conv(u, w)") == 1);
+}
+
+TEST_CASE("an ONNX file runs at the sizes that were asked for, or says which one is open") {
+  struct Row {
+    const char* graph;
+    const char* axes;    // TOML
+    const char* inputs;  // empty: refused
+    const char* items;   // or the reason
+  };
+  constexpr const char* kImages = "x:f32[N,3,height,width], w:f32[4,3,3,3]=const -> y = Conv(x, w)";
+  constexpr const char* kTokens = "ids:i64[batch,sequence], t:f32[9,4]=const -> y = Gather(t, ids)";
+  constexpr const char* kFixed = "x:f32[1,3,8,8] -> y = Relu(x)";
+  // A Reshape that states the batch; one that would fold it into the other axis in silence; one that follows it.
+  constexpr const char* kBaked = "x:f32[1,8], s:i64=[1,2,4] -> r = Reshape(x, s); y = Relu(r)";
+  constexpr const char* kFolding = "x:f32[1,8], s:i64=[1,-1] -> r = Reshape(x, s); y = Relu(r)";
+  constexpr const char* kFollowing = "x:f32[1,8], s:i64=[-1,2,4] -> r = Reshape(x, s); y = Relu(r)";
+  // clang-format off
+  constexpr Row kRows[] = {
+      {kImages,    "batch=4",                                    "", "open sizes: x is float32[4,3,height,width]; set them, for example `dims=height="},
+      {kImages,    "batch=4\ninput_size=16",                     "x:float32[4,3,16,16]", "4"},
+      {kImages,    "input_size='16x24'",                         "x:float32[1,3,16,24]", "1"},
+      {kImages,    "batch=2\n[options]\nheight=16\nwidth=24",    "x:float32[2,3,16,24]", "2"},
+      {kImages,    "[options]\nheight=16",                       "", "open sizes: x is float32[1,3,16,width]"},
+      {kImages,    "[options]\nhight=16",                        "", "`dims=hight=16`: the model has no such dim; its dims are: N, height, width"},
+      {kImages,    "[options]\n'input.x'='2x3x16x16'",           "x:float32[2,3,16,16]", "2"},
+      {kImages,    "[options]\n'input.x'='2x3'",                 "", "`inputs=x` has 2 dims"},
+      {kImages,    "[options]\n'input.z'='2x3'",                 "", "`inputs=z`: the model has no such input"},
+      {kImages,    "[options]\n'input.x'='2,3'",                 "", "`inputs=x`: found \"2,3\", expected sizes like 1x3x224x224"},
+      {kImages,    "batch=3\n[options]\n'input.x'='2x3x16x16'",  "", "dim N is given as"},
+      {kTokens,    "batch=2",                                    "", "open sizes: ids is int64[2,sequence]; set them, for example `dims=sequence=128`"},
+      {kTokens,    "sequence=7",                                 "ids:int64[1,7]", "1"},
+      {kFixed,     "batch=4",                                    "x:float32[4,3,8,8]", "4"},
+      {kFixed,     "input_size=16",                              "x:float32[1,3,16,16]", "1"},
+      {kBaked,     "batch=4",                                    "", "the file fixes other sizes: at these, r does not run: "},
+      {kFolding,   "batch=4",                                    "", "the file fixes other sizes: at these, r gives float32[1,32] in place of float32[4,8]"},
+      {kFollowing, "batch=4",                                    "x:float32[4,8]", "4"},
+      {"x:f32[5,2,3], w:f32[1,16,3]=const, r:f32[1,16,4]=const -> y, h, c = LSTM(x, w, r) {hidden_size=4}", "batch=6",
+                                                                 "x:float32[5,6,3]", "6"},  // [sequence, batch, features]
+      {"x:f32[] -> y = Relu(x)", "",                             "x:float32[]", ""},
+      {"x:f32[] -> y = Relu(x)", "batch=2",                      "", "`batch=2`: no input has a batch dim"},
+  };
+  // clang-format on
+  const ModelFile file;
+  for (const Row& row : kRows) {
+    CAPTURE(row.graph);
+    CAPTURE(row.axes);
+    file.write(row.graph);
+    const StudyPlan plan = expand(parse_study("model='" + file.path + "'\nbackend='ort'\n" + row.axes, "s.toml"));
+    if (*row.inputs == '\0') {
+      REQUIRE(plan.unsupported.size() == 1);
+      CHECK_MESSAGE(plan.unsupported[0].reason.starts_with(row.items), plan.unsupported[0].reason);
+      continue;
+    }
+    REQUIRE_MESSAGE(plan.experiments.size() == 1, plan.unsupported[0].reason);
+    const bench::RunSizes sizes = bench::ModelSizes(file.path).at(plan.experiments[0].config);
+    REQUIRE(sizes.inputs.size() == 1);
+    CHECK(to_string(sizes.inputs[0]) == row.inputs);
+    CHECK((sizes.batch ? std::to_string(*sizes.batch) : "") == row.items);
+  }
+}
+
+TEST_CASE("a copy at other sizes states them in its inputs, and nothing that held for the old ones") {
+  const ModelFile file;
+  file.write("x:f32[1,8], z:f32[3] -> y = Relu(x); u = Relu(z)");
+  const std::string copy = file.path + ".resized.onnx";
+  write_resized(file.path, copy, {{"x", {4, 8}}});
+  const Model model = load_model(copy);
+  std::filesystem::remove(copy);
+  const Graph& graph = model.main();
+  CHECK(to_string(graph.value(graph.inputs[0]).declared) == "float32[4,8]");
+  CHECK(to_string(graph.value(graph.inputs[1]).declared) == "float32[3]");
+  for (const ValueId output : graph.outputs) CHECK_FALSE(graph.value(output).declared.shape.has_value());
+  CHECK(graph.nodes.size() == 2);
 }
 
 TEST_CASE("filters and stages choose among experiments") {

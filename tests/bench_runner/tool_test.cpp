@@ -14,6 +14,8 @@
 
 #include "pagoda/documents/result.h"
 #include "pagoda/present/report.h"
+#include "support/onnx_file.h"
+#include "support/text_graph.h"
 #include "support/workshop.h"
 
 namespace pagoda {
@@ -242,6 +244,7 @@ TEST_CASE("a folder's plan goes on by resume, and what workers print can be seen
 
 TEST_CASE("wrong usage says what is expected") {
   const Workshop shop;
+  base::write_file(shop.path("open.onnx"), test::onnx_bytes(test::graph("x:f32[n,3,height,width] -> y = Relu(x)")));
   struct Case {
     const char* arguments;
     int code;
@@ -258,6 +261,14 @@ TEST_CASE("wrong usage says what is expected") {
       {"run study.toml other -o out", 2, "a study runs alone"},
       {"run a --backend torch --batch x -o out", 2, "found x, expected integers"},
       {"run a --backend torch --batch 4..2 -o out", 2, "found 4..2, expected integers"},
+      {"run a.onnx --backend ort --dim height -o out", 2, "--dim: found \"height\", expected NAME=VALUE"},
+      {"run a.onnx --backend ort --dim height=x -o out", 2, "--dim: found \"height=x\", expected NAME=V"},
+      {"run a.onnx --backend ort --dim device=2 -o out", 2, "\"device\" has a meaning of its own"},
+      {"run a.onnx --backend ort --batch 2 --dim batch=4 -o out", 2, "\"batch\" is also given as an axis"},
+      {"run open.onnx --backend ort --dim height=8 -o out", 1, "open sizes: x is float32[1,3,8,width]; set them, for example --dim width="},
+      {"run open.onnx --backend ort --batch 4 --dim height=8 --dim width=8,16 --list", 0, "2 experiments, 0 unsupported"},
+      {"run open.onnx --backend ort --input x=2x3x8x8 --list", 0, "open ort batch=2 device=cpu input.x=2x3x8x8"},
+      {"one --config '{\"backend\":\"ort\",\"model\":\"open\",\"model_file\":\"open.onnx\"}'", 3, "open sizes: x is float32[1,3,height,width]"},
       {"run suite:nothing --backend torch -o out", 1, "suite:nothing: no such suite; there are "},
       {"submit --slurm a --backend torch --device auto -o out", 2, "auto is this host's"},
       {"run missing.toml -o out", 1, "missing.toml: cannot be opened: No such file or directory"},

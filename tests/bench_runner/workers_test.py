@@ -127,33 +127,38 @@ class Frameworks(unittest.TestCase):
         with self.assertRaisesRegex(worker.Unavailable, "found no folder"):
             worker.data_files(folder)
 
-    def test_sizes_of_inputs_come_from_the_config(self):
+    def test_an_image_size_is_a_side_or_height_and_width(self):
         sys.path.insert(0, str(FOLDER))
-        import ort_worker
-
         import worker
 
         self.assertEqual(worker.image_size({"input_size": "224x320"}, 1), (224, 320))
         self.assertEqual(worker.image_size({"input_size": 64}, 1), (64, 64))
         self.assertEqual(worker.image_size({}, 299), (299, 299))
-        self.assertEqual(ort_worker.size_of("width", 3, {"input_size": "224x320"}, False), 320)
-        config = {"batch": 4, "sequence": 16, "input_size": 64, "past": 7}
-        rows = [(3, 1, False, 3), ("batch", 0, True, 4), ("N", 0, False, 4), ("sequence", 1, True, 16), ("height", 2, False, 64),
-                ("past", 2, False, 7), ("other", 1, True, 16), ("other", 1, False, 1), (None, 0, False, 4)]
-        for dim, axis, is_integer, expected in rows:
-            with self.subTest(dim=dim, axis=axis):
-                self.assertEqual(ort_worker.size_of(dim, axis, config, is_integer), expected)
-        for dims, expected in (((1, 3, 224, 224), True), ((4, 3), False), (("batch", 3), False), ((2, "batch", 256), False),
-                               ((2, "N", 256), False), ((2, "sequence"), True), ((), False)):
-            with self.subTest(dims=dims):
-                self.assertEqual(ort_worker.fixes_batch(dims, 4), expected)
-        rows = [("x", (1, 3, 224, 224), slice(2, 4)), ("x", ("n", 3, "h", "w"), slice(2, 4)), ("x", ("n", "c", "h", "w"), slice(2, 4)),
-                ("x", ("n", 224, 224, 3), slice(1, 3)), ("x", ("n", "h", "w", 3), slice(1, 3)), ("x", (1, 64, 224, 224), None),
-                ("past_key_values.0.key", ("batch", "heads", "past", "size"), None), ("past", ("batch", 12, "past", 64), None),
-                ("attention_mask", ("batch", 1, "query", "key"), None), ("x", ("n", "h", "w"), None)]
-        for name, dims, expected in rows:
-            with self.subTest(name=name, dims=dims):
-                self.assertEqual(ort_worker.image_axes(name, dims), expected)
+
+    def test_onnxruntime_runs_at_the_shapes_that_it_is_given(self):
+        try:
+            import numpy  # noqa: F401
+            import onnxruntime  # noqa: F401
+        except ModuleNotFoundError:
+            self.skipTest("onnxruntime is not installed")
+        def field(number, body):
+            return bytes([number << 3 | 2, len(body)]) + body
+
+        dims = field(1, field(2, b"rows")) + field(1, field(2, b"columns"))
+        x, y = (field(1, name) + field(2, field(1, b"\x08\x01" + field(2, dims))) for name in (b"x", b"y"))
+        graph = field(1, field(1, b"x") + field(2, b"y") + field(4, b"Relu")) + field(2, b"g") + field(11, x) + field(12, y)
+        command = [sys.executable, str(FOLDER / "ort_worker.py")]
+        with tempfile.TemporaryDirectory() as folder:
+            model = pathlib.Path(folder) / "relu.onnx"
+            model.write_bytes(b"\x08\x08" + field(7, graph) + field(8, b"\x10\x11"))
+            asked = prepare(model="relu", model_file=str(model), batch=4)
+            shape = [{"name": "x", "type": "float32", "shape": [4, 3]}]
+            answers, done = converse(command, {**asked, "inputs": shape}, {"op": "run", "iterations": 2}, {"op": "quit"})
+            self.assertEqual([answer["event"] for answer in answers], ["ready", "times"], done.stderr)
+            self.assertEqual(answers[0]["inputs"], shape)
+            answers, _ = converse(command, asked)  # open sizes are never made up
+            self.assertEqual(answers[-1]["event"], "unavailable")
+            self.assertIn("input x: its shape is not known", answers[-1]["message"])
 
     def test_operators_of_torch_have_the_shapes_of_their_weights(self):
         try:
@@ -176,7 +181,9 @@ class Frameworks(unittest.TestCase):
         except ModuleNotFoundError:
             self.skipTest("torch or onnx is not installed")
         model = pathlib.Path(__file__).resolve().parents[2] / "models/skeletons/linear_64_128.onnx"
-        requests = prepare(model="linear", model_file=str(model), device="cpu", batch=1), {"op": "run", "iterations": 2}, {"op": "quit"}
+        shape = [{"name": "input", "type": "float32", "shape": [1, 64]}]
+        ready = {**prepare(model="linear", model_file=str(model), device="cpu", batch=1), "inputs": shape}
+        requests = ready, {"op": "run", "iterations": 2}, {"op": "quit"}
         answers, done = converse([sys.executable, str(FOLDER / "torch_worker.py")], *requests)
         self.assertEqual([a["event"] for a in answers][-2:], ["ready", "times"], done.stderr)
         self.assertEqual(len(answers[-1]["seconds"]), 2)

@@ -189,6 +189,19 @@ TEST_CASE("a model counts once in the mean over models") {
   CHECK(compare_results(base, now).geomean.ratio == doctest::Approx(2));  // √(4·1)
 }
 
+TEST_CASE("runs at different shapes are not compared, whatever their settings say") {
+  std::vector<documents::Result> base = made({.repeats = 3}), now = made({.repeats = 3});
+  for (documents::Result& r : base) r.inputs = {{.name = "x", .type = "float32", .shape = {1, 3, 1, 1}}};
+  CHECK(compare_results(base, now).rows.size() == 1);  // one side does not know its shapes
+  for (documents::Result& r : now) r.inputs = {{.name = "x", .type = "float32", .shape = {1, 3, 224, 224}}};
+  const ResultComparison comparison = compare_results(base, now);
+  CHECK(comparison.rows.empty());
+  REQUIRE(comparison.only_base.size() == 1);
+  REQUIRE(comparison.only_new.size() == 1);
+  CHECK(comparison.only_base[0].ends_with(" at x:float32[1,3,1,1]"));
+  CHECK(comparison.only_new[0].ends_with(" at x:float32[1,3,224,224]"));
+}
+
 TEST_CASE("too few measurements cannot be told") {
   std::vector<documents::Result> base = made({.samples = 1}), now = made({.samples = 1, .process = [] { return 3.0; }});
   const lab::ResultComparison c = compare_results(base, now);

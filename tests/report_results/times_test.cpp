@@ -43,6 +43,31 @@ TEST_CASE("a table has a row a configuration, and a column an axis that varies")
   CHECK(training.find("3.00 GB  12.5 J  350 W    60") != std::string::npos);
 }
 
+TEST_CASE("a table states the shapes that ran") {
+  std::vector<documents::Result> all = made({});
+  append(all, made({.batch = 2, .repeats = 2}));
+  append(all, made({.batch = 4}));
+  append(all, made({.batch = 8}));
+  const auto images = [](std::int64_t batch) {
+    return documents::InputTensor{.name = "images", .type = "float32", .shape = {batch, 3, 8, 8}};
+  };
+  all[0].inputs = {images(1)};
+  all[1].inputs = {images(2)};
+  all[2].inputs = {images(1)};  // of the same configuration, by a version that took open sizes as 1
+  all[3].inputs = {images(4), {.name = "n", .type = "int64", .shape = {}}, images(4), images(4)};
+  const std::string text = times_report(all, ReportFormat::Text);
+  CHECK(
+      text.substr(0, text.find("all:")) ==
+      "model     batch     p50     p95     p99  items/s  memory  runs  inputs\n"
+      "resnet50      1  1.00 s  1.00 s  1.00 s     1.00       ?    60  images float32[1,3,8,8]\n"
+      "resnet50      2  1.00 s  1.00 s  1.00 s     2.00       ?   120  different ones\n"
+      "resnet50      4  1.00 s  1.00 s  1.00 s     4.00       ?    60  images float32[4,3,8,8], n int64[] and 2 more\n"
+      "resnet50      8  1.00 s  1.00 s  1.00 s     8.00       ?    60  ?\n");
+  CHECK(times_report(all, ReportFormat::Html).find("images float32[1,3,8,8]") != std::string::npos);
+  all[0].items.reset();
+  CHECK(times_report({all[0]}, ReportFormat::Text).find("1.00 s  1.00 s  1.00 s        ?") != std::string::npos);
+}
+
 TEST_CASE("runs beside which something else wanted the processors are counted") {
   std::vector<documents::Result> all = results_where(two_modes(), {"test=eval"});
   for (documents::Result& r : all) r.metadata["cpus"] = std::int64_t{4};

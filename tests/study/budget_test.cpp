@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/files.h"
 #include "support/text_graph.h"
 
 using namespace pagoda;
@@ -42,7 +43,9 @@ TEST_CASE("limits with units") {
        {"", "B", "GB", "-1", "nan", "inf", "1e99", "5 apples", "5GBps", "0x10", "5 m", "5 Gb", "5 Gib"})
     CHECK_THROWS_AS(parse_budget(BudgetKind::Bytes, wrong), Error);
   CHECK_THROWS_AS(parse_budget(BudgetKind::Seconds, "5"), Error);
-  CHECK_THROWS_AS(parse_budget(BudgetKind::Seconds, "5 min"), Error);
+  CHECK(parse_budget(BudgetKind::Seconds, "5 min").limit_seconds == 300);
+  CHECK(test::error_of([] { parse_budget(BudgetKind::Memory, "8 gigs"); }) ==
+        "'8 gigs' is not a limit on memory; expected a number and a unit such as 8GiB or 500MB");
 }
 
 TEST_CASE("a limit is kept, passed, or cannot be told") {

@@ -6,8 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "pagoda/base/text.h"
 #include "pagoda/present/report.h"
 #include "support/files.h"
+#include "support/onnx_file.h"
+#include "support/text_graph.h"
 #include "support/workshop.h"
 
 namespace pagoda {
@@ -104,6 +107,67 @@ TEST_CASE("an input of the wrong kind is named, with what was expected, and leav
     }
   }
   for (const char* made : {"made.json", "made.onnx", "made.svg", "made.csv"}) CHECK_FALSE(fs::exists(shop.path(made)));
+}
+
+TEST_CASE("options with a unit take the same spellings in every tool, and refuse the rest by name") {
+  const Shop shop;
+  base::write_file(shop.path("net.onnx"), test::onnx_bytes(test::graph("x:f32[1,8] -> y = Relu(x)")));
+  struct Option {
+    const char* tool;
+    const char* before;  // with it and no mistake the tool exits 0 soon; empty: only mistakes are tried
+    const char* name;
+    const char* taken;  // spellings of the same amount, with commas
+    const char* refused;
+  };
+  constexpr const char *kSeconds = "2,2s,2000ms,2000 MS,2e9ns", *kNoSeconds = "2 apples;1,5;2GB",
+                       *kShares = "0.1,10%,10 %", *kNoShares = "0,1;10 percent";
+  constexpr const char* kList = "run --backend cmd --command true --list -o out";
+  // clang-format off
+  constexpr Option kOptions[] = {
+      {"pagoda-bench",   kList,                                   "--budget",       kSeconds, kNoSeconds},
+      {"pagoda-bench",   kList,                                   "--warmup",       kSeconds, kNoSeconds},
+      {"pagoda-bench",   kList,                                   "--timeout",      kSeconds, kNoSeconds},
+      {"pagoda-bench",   kList,                                   "--half-width",   kShares,  kNoShares},
+      {"pagoda-bench",   "run --backend cmd --command true --list --verify -o out", "--threshold", kShares, kNoShares},
+      {"pagoda-bench",   kList,                                   "--memory-limit", "1GiB,1gib,1024 MiB,1073741824", "1 Gb;1 gig;1,5GB;0"},
+      {"pagoda-bench",   "",                                      "conv net.onnx --budget", "", kNoSeconds},
+      {"pagoda-bench",   "",                                      "conv net.onnx --layer-budget", "", kNoSeconds},
+      {"pagoda-bench",   "",                                      "conv net.onnx --threshold", "", kNoShares},
+      {"pagoda-bench",   "",                                      "matmul --budget", "",      kNoSeconds},
+      {"ert-ceilings",   "",                                      "--cpu --budget", "",       kNoSeconds},
+      {"ert-ceilings",   "",                                      "--cpu --check text --tolerance", "", kNoShares},
+      {"pagoda-report",  "",                                      "compare text text --tolerance", "", kNoShares},
+      {"pagoda-report",  "",                                      "compare text text --false-alarm", "", kNoShares},
+      {"onnx-estimate",  "net.onnx",                              "--max-flops",    "1GFLOP,1 gflops,1GMAC,1 gmacs,1G,1e9", "1GB;1,5GFLOP;1m"},
+      {"onnx-estimate",  "net.onnx",                              "--max-bytes",    "1GB,1gb,1 GiB,1e9", "1Gb;1GFLOP;1,5GB"},
+      {"onnx-estimate",  "net.onnx",                              "--max-memory",   "1GB,1gb,1 GiB,1e9", "1Gb;1GFLOP;1,5GB"},
+      {"onnx-estimate",  "net.onnx",                              "--max-params",   "1M,1k,1B,1b,1e6", "1GFLOP;1,5M;1m"},
+      {"onnx-estimate",  "",                                      "net.onnx --device h200 --max-seconds", "", "5;1,5s;5 apples;5MB"},
+      {"onnx-estimate",  "",                                      "net.onnx --provider cuda --max-off-provider", "", "2;1,5%;120%"},
+      {"onnx-estimate",  "",                                      "net.onnx --device h200 --tensor-parallel 2 --link", "", "450Gb/s;4,5GB/s;450 GFLOP"},
+      {"onnx-estimate",  "net.onnx --device h200 -o x.svg",       "--width",        "150mm,15cm,15 CM,425pt,6in,570px", "3,35in;150;150m"},
+      {"onnx-estimate",  "net.onnx --device h200 -o x.svg",       "--font-size",    "7pt,7 PT", "7;7,5pt"},
+      {"roofline-plot",  "",                                      "--device h200 -o x.svg --width", "", "3,35in;150;150m"},
+      {"roofline-plot",  "",                                      "--device h200 -o x.svg --ylim 1e12", "", "2TB/s;2,5e12"},
+  };
+  // clang-format on
+  for (const Option& option : kOptions) {
+    const auto run = [&](const std::string& value) {
+      return shop.run(option.tool, std::string(option.before) + " " + option.name + " '" + value + "'");
+    };
+    CAPTURE(option.tool);
+    CAPTURE(option.name);
+    if (*option.taken != '\0')
+      for (const std::string& value : base::split(option.taken, ",")) CHECK_MESSAGE(run(value).code == 0, run(value).err);
+    const std::string name = base::split(option.name, " ").back();
+    for (const std::string& value : base::split(option.refused, ";")) {
+      const Outcome result = run(value);
+      CAPTURE(value);
+      CHECK_MESSAGE(result.code == 2, result.err);
+      CHECK_MESSAGE(result.err.find(name.starts_with("--") ? name : "--ylim") != std::string::npos, result.err);
+      CHECK_MESSAGE(result.err.find(value) != std::string::npos, result.err);
+    }
+  }
 }
 
 TEST_CASE("runs take the estimate of their name, else the only one, else that of their place; never another's") {

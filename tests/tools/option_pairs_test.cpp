@@ -159,7 +159,7 @@ std::vector<Walk> all_walks() {
                     "--data /tmp",
                     "--sequence 64",
                     "--input-size 64",
-                    "--set a=1",
+                    "--set a=some",
                     "--worker a=b",
                     "--repeat 2",
                     "--seed 5",
@@ -280,7 +280,7 @@ TEST_CASE("options that others leave without effect are refused by name") {
 const std::map<std::string, std::string> kIndependent = {
     {"ert-ceilings", "--energy --counters --strict --budget --seed --check"},
     {"pagoda-bench run",
-     "--command --backend --batch --list --timeout --memory-limit --full --output --strict --print-subprocess"},
+     "--command --backend --batch --dim --input --list --timeout --memory-limit --full --output --strict --print-subprocess"},
     {"pagoda-bench conv",
      "--algorithm --input-size --device --warmup-runs --check --threshold --seed --no-fallback --overall --output"},
     {"pagoda-bench matmul", "--size --shape --library --type --device --budget --ceilings --csv"},

@@ -7,8 +7,10 @@
 #include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 #include "pagoda/lab/axes.h"
+#include "pagoda/lab/model_sizes.h"
 #include "system_files.h"
 #include "tool.h"
+#include "units.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -20,7 +22,7 @@
 namespace pagoda::tools::bench {
 namespace {
 
-using base::Setting, lab::Axis;
+using base::Measure, base::Setting, lab::Axis;
 
 constexpr const char* kExamples = R"(Examples:
   pagoda-bench run resnet50.onnx --backend ort --batch 1,8 --optimization disable,all -o out
@@ -60,7 +62,7 @@ constexpr AxisFlag kAxisFlags[] = {
     {"--optimizer",    "optimizer",    "training: sgd, adam, adamw"},
     {"--threads",      "threads",      "of the processor (default: the framework's choice)"},
     {"--data",         "data",         "folder of images, of folders of images (ImageNet's classes), or of .npz files for inputs (default: synthetic)"},
-    {"--batch",        "batch",        "batch sizes: lists and ranges, like 1,2,4..64 (default: 1, or the batch that the file fixes)"},
+    {"--batch",        "batch",        "batch sizes, also where an ONNX file fixes the batch: lists and ranges, like 1,2,4..64 (default: what the file fixes, else 1)"},
     {"--sequence",     "sequence",     "lengths of sequences"},
     {"--input-size",   "input_size",   "sides of images, 64,96..256, or HEIGHTxWIDTH"},
 };
@@ -108,13 +110,35 @@ std::string scripts_folder() {
 
 // The options of `run`, before they are turned into a study.
 struct RunFlags {
-  std::vector<std::string> targets, sets, workers;
+  std::vector<std::string> targets, sets, workers, dims, inputs;
   std::vector<std::vector<std::string>> axes{std::size(kAxisFlags)};
-  std::string command, memory;
+  std::string command;
   std::optional<std::int64_t> repeats, seed, runs, warmup_runs;
-  std::optional<double> budget, half_width, warmup, timeout;
+  std::optional<double> budget, half_width, warmup, timeout, memory;
   bool layers = false, verify = false, sanity = false, quick = false, full = false, list_models = false;
 };
+
+// A dim may be named like an axis of sizes, which then is it.
+void add_dim(const std::string& name, const std::string& list, std::vector<Axis>& block,
+             std::map<std::string, std::vector<Setting>>& options) {
+  const lab::bench::AxisRow* axis = lab::bench::find_axis(name);
+  if ((axis != nullptr && axis->type == lab::bench::AxisType::Text) || !documents::is_axis(name))
+    throw CLI::ValidationError("--dim", "\"" + name + "\" has a meaning of its own; set the sizes by --input");
+  std::vector<Setting> sizes;
+  for (const std::string& item : base::split(list, ",")) {
+    const auto size = base::parse_number<std::int64_t>(item);
+    if (!size || *size < 0)
+      throw CLI::ValidationError("--dim", "found \"" + name + "=" + list + "\", expected NAME=V or NAME=V,V…");
+    sizes.emplace_back(*size);
+  }
+  if (axis == nullptr) {
+    options[name] = std::move(sizes);
+    return;
+  }
+  if (std::ranges::find(block, axis->name, &Axis::first) != block.end())
+    throw CLI::ValidationError("--dim", cat("\"", name, "\" is also given as an axis; give one"));
+  block.emplace_back(axis->name, std::move(sizes));
+}
 
 lab::Study study_of_flags(const RunFlags& flags) {
   lab::Study study;
@@ -129,6 +153,14 @@ lab::Study study_of_flags(const RunFlags& flags) {
     const auto [name, value] = named(text, "--set");
     options[name].push_back(plain(value));
   }
+  for (const std::string& text : flags.dims) {
+    const auto [name, list] = named(text, "--dim");
+    add_dim(name, list, block, options);
+  }
+  for (const std::string& text : flags.inputs) {
+    const auto [name, shape] = named(text, "--input");
+    options[cat(lab::bench::kInputSetting, name)].push_back(shape);
+  }
   for (auto& [name, values] : options) block.emplace_back(name, std::move(values));
   study.blocks.push_back(std::move(block));
   return study;
@@ -140,17 +172,27 @@ void add_study(CLI::App& run, RunFlags& flags, Arguments& arguments) {
                  "models (ONNX files, names as --list-models has them, suite:NAME, FILE.txt with names), or one study");
   for (std::size_t i = 0; i < std::size(kAxisFlags); ++i)
     run.add_option(kAxisFlags[i].flag, flags.axes[i], kAxisFlags[i].help);
+  run.add_option("--dim", flags.dims,
+                 "NAME=V: size of a dim that an ONNX file leaves open; lists multiply (repeatable)")
+      ->allow_extra_args(false);
+  run.add_option("--input", flags.inputs,
+                 "NAME=AxBxC: whole shape of an input, also where the file fixes it (repeatable)")
+      ->allow_extra_args(false);
   run.add_option("--command", flags.command, "cmd: what to run; {batch} and other axes are replaced");
   run.add_option("--set", flags.sets, "NAME=VALUE: an option of the backend; given again: another value of the axis");
   run.add_option("--worker", flags.workers, "NAME=COMMAND: a backend of your own (see the workers' README)");
   run.add_option("--repeat", flags.repeats, "rounds, each in a random order of its own")->check(CLI::PositiveNumber);
   run.add_option("--seed", flags.seed, "of the order, inputs and weights")->check(CLI::PositiveNumber);
-  auto* budget =
-      run.add_option("--budget", flags.budget, "seconds of measured runs, an experiment")->check(CLI::PositiveNumber);
+  auto* budget = run.add_option("--budget", flags.budget, "seconds of measured runs, an experiment")
+                     ->transform(in(Measure::Seconds))
+                     ->check(CLI::PositiveNumber);
   auto* half_width =
       run.add_option("--half-width", flags.half_width, "stop when the median's interval is this narrow, as a fraction")
+          ->transform(in(Measure::Share))
           ->check(CLI::PositiveNumber);
-  auto* warmup = run.add_option("--warmup", flags.warmup, "seconds of warm-up at most")->check(CLI::NonNegativeNumber);
+  auto* warmup = run.add_option("--warmup", flags.warmup, "seconds of warm-up at most")
+                     ->transform(in(Measure::Seconds))
+                     ->check(CLI::NonNegativeNumber);
   run.add_option("--runs", flags.runs, "exactly N measured runs")
       ->excludes(budget)
       ->excludes(half_width)
@@ -158,9 +200,13 @@ void add_study(CLI::App& run, RunFlags& flags, Arguments& arguments) {
   run.add_option("--warmup-runs", flags.warmup_runs, "exactly N runs of warm-up, the first call included")
       ->excludes(warmup)
       ->check(CLI::PositiveNumber);
-  run.add_option("--timeout", flags.timeout, "seconds of wall time for an experiment")->check(CLI::PositiveNumber);
+  run.add_option("--timeout", flags.timeout, "seconds of wall time for an experiment")
+      ->transform(in(Measure::Seconds))
+      ->check(CLI::PositiveNumber);
   run.add_option("--memory-limit", flags.memory,
-                 "resident bytes of an experiment, like 8GiB (default: 9/10 of what there is)");
+                 "resident bytes of an experiment, like 8GiB (default: 9/10 of what there is)")
+      ->transform(in(Measure::Bytes))
+      ->check(CLI::Range(1.0, 9e18).description(""));
   run.add_flag("--layers", flags.layers, "measure layers, too, after the whole");
   run.add_flag("--verify", flags.verify, "hold outputs against a reference run");
   auto* sanity = run.add_flag("--sanity", flags.sanity, "one experiment");
@@ -178,7 +224,9 @@ void add_study(CLI::App& run, RunFlags& flags, Arguments& arguments) {
 
 // Options common to all commands that run a plan: plan.json does not store them.
 void add_plan_options(CLI::App& run, Arguments& arguments) {
-  run.add_option("--threshold", arguments.threshold, "mean relative error that --verify allows")->capture_default_str();
+  run.add_option("--threshold", arguments.threshold, "mean relative error that --verify allows")
+      ->transform(in(Measure::Share))
+      ->capture_default_str();
   run.add_option("--retry", arguments.retry, "run again records of these statuses: failed,timeout,…")
       ->delimiter(',')
       ->check(CLI::IsMember({"ok", "failed", "timeout", "out_of_memory", "killed", "not_available"}));
@@ -286,7 +334,7 @@ void finish_study(const RunFlags& flags, bool threshold_is_given, Arguments& arg
   if (flags.runs) study.measure.min_iterations = study.measure.max_iterations = *flags.runs;
   if (flags.warmup_runs) study.measure.warmup_iterations = *flags.warmup_runs;
   if (flags.timeout) study.limits.seconds = *flags.timeout;
-  if (!flags.memory.empty()) study.limits.memory_bytes = lab::parse_bytes(flags.memory, "--memory-limit");
+  if (flags.memory) study.limits.memory_bytes = static_cast<std::int64_t>(*flags.memory);
   study.layers |= flags.layers;
   study.verify |= flags.verify;
   if (flags.sanity) arguments.selection.stage = lab::StudyStage::Sanity;
@@ -339,7 +387,9 @@ std::optional<Arguments> parse_arguments(int argc, char** argv) {
   one->add_option("--config", arguments.config, "JSON, as --list and records have it")->required();
   one->add_option("-o,--output", arguments.folder, "folder whose results it joins");
   one->add_flag("--print-subprocess", arguments.prints_workers, "show what the worker prints, on standard error");
-  one->add_option("--timeout", arguments.study.limits.seconds, "seconds of wall time")->check(CLI::PositiveNumber);
+  one->add_option("--timeout", arguments.study.limits.seconds, "seconds of wall time")
+      ->transform(in(Measure::Seconds))
+      ->check(CLI::PositiveNumber);
   CLI::App* worker = app.add_subcommand("worker", "be the worker of a built-in backend");
   worker->add_option("NAME", arguments.worker, "cmd, conv")->required();
   worker->group("");

@@ -16,6 +16,7 @@
 #include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
 #include "pagoda/base/timing.h"
+#include "pagoda/present/spell.h"
 
 namespace pagoda::tools::bench {
 namespace {
@@ -23,9 +24,16 @@ namespace {
 using documents::Config, documents::is_set, documents::Result, documents::ResultStatus, documents::text_of,
     documents::Verification, documents::VerificationCode;
 
-std::string prepare_request(const Config& config, const std::string& folder) {
+std::string prepare_request(const PreparedModel& prepared, const std::string& folder) {
   return request("prepare", [&](JsonWriter& json) {
-    json.member("protocol", 1).member("config", config).member("folder", folder);
+    json.member("protocol", 1).member("config", prepared.config).member("folder", folder);
+    if (!prepared.sizes) return;
+    json.key("inputs").begin_array();
+    for (const documents::InputTensor& input : prepared.sizes->inputs) {
+      json.begin_object(JsonWriter::Layout::Compact).member("name", input.name).member("type", input.type);
+      json.member("shape", input.shape).end_object();
+    }
+    json.end_array();
   });
 }
 
@@ -152,7 +160,7 @@ std::optional<Reference> reference_outputs(const Config& config, const Workers& 
       JsonValue event;
       const auto asks = [&](Session& session) {
         session.stage("reference run");
-        session.ask(prepare_request(with_weights(config, options), folder), "ready");
+        session.ask(prepare_request(prepared_model(config, options), folder), "ready");
         event = session.ask(outputs_request(folder + "/outputs.bin"), "outputs");
       };
       Result run;
@@ -194,8 +202,9 @@ void read_metadata(const JsonValue& answer, Result& result) {
   for (const auto& [name, value] : settings(answer, "metadata")) result.metadata[name] = value;
 }
 
-void read_ready(const JsonValue& ready, Result& result) {
+void read_ready(const JsonValue& ready, const std::optional<lab::bench::RunSizes>& sizes, Result& result) {
   result.items = number(ready, "items");
+  if (sizes) result.items = sizes->batch ? std::optional(static_cast<double>(*sizes->batch)) : std::nullopt;
   result.load_seconds = number(ready, "load_seconds");
   result.compile_seconds = number(ready, "compile_seconds");
   for (const auto& [name, value] : settings(ready, "versions"))
@@ -280,11 +289,13 @@ std::optional<Result> run_experiment(const documents::Experiment& experiment, co
   const std::optional<int> gpu = cuda_index(text_of(experiment.config, "device"));
   const MachineState before = machine_state();
   try {
-    const Config config = with_weights(experiment.config, options);
-    if (config != experiment.config) result.metadata["weights"] = "random: the model's file has none";
+    const PreparedModel prepared = prepared_model(experiment.config, options);
+    if (prepared.is_filled) result.metadata["weights"] = "random: the model's file has none";
+    if (prepared.sizes && prepared.sizes->is_resized)
+      result.metadata["resized"] = "the model's file fixes other sizes; a copy with these ran";
     const auto asks = [&](Session& session) {
       session.stage("preparing");
-      read_ready(session.ask(prepare_request(config, options.folder), "ready"), result);
+      read_ready(session.ask(prepare_request(prepared, options.folder), "ready"), prepared.sizes, result);
       if (reference) result.verification = verify(session, *plain, *reference, options);
       session.stage("measuring", false);
       time_model(session, experiment.config, gpu, result);
@@ -300,7 +311,7 @@ std::optional<Result> run_experiment(const documents::Experiment& experiment, co
     if (!converse(command->second, options, asks, result)) return std::nullopt;
   } catch (const Error& error) {
     result.status = ResultStatus::NotAvailable;
-    result.reason = error.what();
+    result.reason = present::command_line(error.what());
   }
   if (interrupted) return std::nullopt;
   note_machine(before, machine_state(), gpu.has_value(), result.interference);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pagoda/documents/result.h"
+#include "pagoda/lab/model_sizes.h"
 #include "session.h"
 
 namespace pagoda::tools::bench {
@@ -25,10 +26,16 @@ std::optional<documents::Result> run_experiment(const documents::Experiment& exp
 // framework. Empty if the backend has none.
 std::optional<documents::Config> reference_config(const documents::Config& config);
 
-// The config with a model file filled with random weights, for models that are shared without theirs. The file is
-// created once in the folder of the options and named by the model's content and the seed. Returns the config unchanged
-// if the model has its weights or its backend (conv, torch) needs none. Throws Error.
-documents::Config with_weights(const documents::Config& config, const RunOptions& options);
+// What a worker is given to prepare.
+struct PreparedModel {
+  documents::Config config;
+  std::optional<lab::bench::RunSizes> sizes = {};  // of an ONNX file
+  bool is_filled = false;
+};
+// The config with a model file that runs: filled with random weights if it is shared without its own, and with the
+// sizes of the run if it fixes others. Copies are created once in the folder of the options and named by content, seed
+// and sizes. conv and torch need none. Throws Error.
+PreparedModel prepared_model(const documents::Config& config, const RunOptions& options);
 
 // One of the outputs of a run.
 struct OutputTensor {

@@ -15,6 +15,7 @@
 #include "pagoda/base/text.h"
 #include "pagoda/lab/result_report.h"
 #include "pagoda/lab/study.h"
+#include "pagoda/present/spell.h"
 #include "session.h"
 #include "study_run.h"
 #include "tool.h"
@@ -48,7 +49,8 @@ RunOptions run_options(const Arguments& arguments, const lab::ExperimentLimits& 
 
 // "LABEL: why it is not run".
 std::string unsupported_text(const lab::UnsupportedExperiment& each) {
-  return cat(base::printable(documents::config_label(each.config)), ": ", base::printable(each.reason), "\n");
+  return cat(base::printable(documents::config_label(each.config)), ": ",
+             base::printable(present::command_line(each.reason)), "\n");
 }
 
 int list(const PlanFile& plan) {

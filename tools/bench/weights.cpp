@@ -1,14 +1,17 @@
-// Detects models without weights and creates filled copies.
+// Makes the copies that run in place of a model: with weights where it has none, with the sizes of the run where it
+// fixes others.
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "experiment_run.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/sha256.h"
 #include "pagoda/core/model.h"
+#include "pagoda/core/resize_inputs.h"
 
 namespace pagoda::tools::bench {
 
@@ -44,24 +47,59 @@ bool file_lacks_weights(const std::string& file) {
   return known[key] = lacks_weights(load_model(file));
 }
 
-}  // namespace
-
-documents::Config with_weights(const documents::Config& config, const RunOptions& options) {
-  const std::string backend = documents::text_of(config, "backend"), file = documents::text_of(config, "model_file");
-  // conv needs only shapes, and torch fills missing weights itself.
-  if (file.empty() || backend == "conv" || backend == "torch" || !file_lacks_weights(file)) return config;
-  const std::int64_t seed = documents::integer_of(config, "seed").value_or(1);
+// The content's hash, by which copies are named.
+std::string content_name(const documents::Config& config, const std::string& file) {
   std::string content = documents::text_of(config, "model_sha256");
   if (content.empty()) content = base::hex(base::sha256(base::read_file(file, "an ONNX model")));
-  const std::string folder = options.folder + "/filled";
-  const std::string filled = cat(folder, "/", content.substr(0, 32), "-", seed, ".onnx");
-  if (!fs::exists(filled)) {
-    fs::create_directories(folder);
-    write_filled(file, filled, static_cast<std::uint64_t>(seed));
+  return content.substr(0, 32);
+}
+
+// The copy at `path`, made if it is missing.
+template <typename Make>
+std::string copied(const std::string& path, const Make& make) {
+  if (fs::exists(path)) return path;
+  fs::create_directories(fs::path(path).parent_path());
+  make(path);
+  return path;
+}
+
+bool has_external_data(const Model& model) {
+  return std::ranges::any_of(model.graphs, [](const Graph& graph) {
+    return std::ranges::any_of(graph.initializers, [](const Tensor& each) { return !each.extent.location.empty(); });
+  });
+}
+
+}  // namespace
+
+PreparedModel prepared_model(const documents::Config& config, const RunOptions& options) {
+  PreparedModel prepared{.config = config};
+  const std::string backend = documents::text_of(config, "backend"), file = documents::text_of(config, "model_file");
+  if (file.empty()) return prepared;
+  if (lab::bench::has_model_sizes(config)) prepared.sizes = lab::bench::ModelSizes(file).at(config);
+  // conv needs only shapes, and torch takes shapes and fills missing weights itself.
+  if (backend == "conv" || backend == "torch") return prepared;
+  std::string runs = file, name = content_name(config, file);
+  if (file_lacks_weights(file)) {
+    const std::int64_t seed = documents::integer_of(config, "seed").value_or(1);
+    name += cat("-", seed);
+    runs = copied(cat(options.folder, "/filled/", name, ".onnx"),
+                  [&](const std::string& path) { write_filled(file, path, static_cast<std::uint64_t>(seed)); });
+    prepared.is_filled = true;
   }
-  documents::Config result = config;
-  result["model_file"] = filled;
-  return result;
+  if (prepared.sizes && prepared.sizes->is_resized) {
+    std::map<std::string, std::vector<std::int64_t>> shapes;
+    for (const documents::InputTensor& input : prepared.sizes->inputs) {
+      shapes.emplace(input.name, input.shape);
+      name += documents::to_string(input);
+    }
+    // Engines look for external data beside the model.
+    if (has_external_data(load_model(runs))) prepared.config["data_folder"] = fs::absolute(runs).parent_path().string();
+    const std::string sized = base::hex(base::sha256(name)).substr(0, 32);
+    runs = copied(cat(options.folder, "/resized/", sized, ".onnx"),
+                  [&](const std::string& path) { write_resized(runs, path, shapes); });
+  }
+  if (runs != file) prepared.config["model_file"] = runs;
+  return prepared;
 }
 
 }  // namespace pagoda::tools::bench

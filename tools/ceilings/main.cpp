@@ -7,6 +7,7 @@
 
 #include "protocol.h"
 #include "runs.h"
+#include "units.h"
 
 namespace pagoda::tools::ceilings {
 namespace {
@@ -47,12 +48,15 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_option("--tolerance", options.tolerance,
                  "difference that --check allows beyond both intervals, as a fraction")
       ->needs(check)
+      ->transform(in(base::Measure::Share))
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--resume", options.resume,
                  "a ceilings file of this machine: measure the missing ceilings and keep the rest");
   app.add_flag("--strict", options.strict, "exit 5 if a ceiling did not converge");
-  app.add_option("--budget", options.budget_seconds, "seconds for all ceilings together")->check(CLI::PositiveNumber);
+  app.add_option("--budget", options.budget_seconds, "seconds for all ceilings together")
+      ->transform(in(base::Measure::Seconds))
+      ->check(CLI::PositiveNumber);
   app.add_option("--seed", options.seed, "seed of the random order")->capture_default_str();
   app.add_option("--json", options.json,
                  "write pagoda.ceilings/1 here, and sweep points beside it; - is standard output");

@@ -2,19 +2,24 @@
 
 #include <CLI/CLI.hpp>
 
+#include "pagoda/base/cat.h"
+#include "pagoda/base/quantity.h"
 #include "pagoda/present/plot.h"
 #include "tool.h"
 
 namespace pagoda::tools {
 
 void add_picture_options(CLI::App& app, PictureArguments& arguments) {
-  app.add_option("--width", arguments.width,
-                 "Printed width of a picture (svg, png, pdf), as 85mm, 3.35in or 240pt; as narrow as a column of a paper, its "
-                 "legend stands below")
+  app.add_option(
+         "--width", arguments.width,
+         "Printed width of a picture (svg, png, pdf), as 85mm, 3.35in or 240pt; as narrow as a column of a paper, its "
+         "legend stands below")
       ->type_name("LENGTH");
-  app.add_option("--font-size", arguments.font_size, "Printed size of its text, as 7pt (default 9pt)")->type_name("LENGTH");
-  app.add_option("--frame", arguments.frame,
-                 "fit (default): the axes span what takes the time; machine: what the device can do, alike for all its charts")
+  app.add_option("--font-size", arguments.font_size, "Printed size of its text, as 7pt (default 9pt)")
+      ->type_name("LENGTH");
+  app.add_option(
+         "--frame", arguments.frame,
+         "fit (default): the axes span what takes the time; machine: what the device can do, alike for all its charts")
       ->check(CLI::Validator(CLI::IsMember({"fit", "machine"})).description(""))
       ->type_name("fit|machine");
 }
@@ -28,9 +33,12 @@ void set_picture(const PictureArguments& arguments, const std::string& format, p
   const auto length = [&](const char* option, const std::string& text, std::optional<double>& to) {
     check(option, text);
     if (text.empty()) return;
-    if (!(to = present::points(text)))
-      throw UsageError(std::string(option) + " " + text +
-                       " is not a length; expected a number with mm, cm, in, pt or px");
+    try {
+      to = base::quantity(base::Measure::Length, text).value;
+    } catch (const Error& error) {
+      throw UsageError(cat(option, ": ", error.what()));
+    }
+    if (!(*to > 0)) throw UsageError(cat(option, ": '", text, "' is not a length; expected one above 0"));
   };
   length("--width", arguments.width, options.width_points);
   length("--font-size", arguments.font_size, options.font_points);

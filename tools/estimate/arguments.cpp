@@ -14,6 +14,7 @@
 #include "pagoda/estimate/engines.h"
 #include "pagoda/present/viewers.h"
 #include "tool.h"
+#include "units.h"
 
 namespace pagoda::tools {
 namespace {
@@ -70,6 +71,7 @@ void add_language_models(CLI::App& app, Arguments& arguments) {
       "With --phase decode: a step checks K tokens of a draft and adds one; needs --acceptance")
       ->check(at_least(1));
   add(app, "--acceptance", arguments.acceptance, "A", "The chance that a token of the draft is accepted, 0 to 1")
+      ->transform(in(base::Measure::Share).description(""))
       ->check(CLI::Range(0.0, 1.0).description(""));
   add(app, "--decode-device", arguments.decode_device, "ID",
       "With --phase prefill: the cache goes to as many of these devices, which decode");

@@ -6,6 +6,7 @@
 #include "arguments.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
+#include "pagoda/base/quantity.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/device.h"
 #include "tool.h"
@@ -166,10 +167,11 @@ bool is_choice(const Arguments& arguments) {
 std::optional<double> most_off_provider(const Arguments& arguments) {
   const std::string& text = arguments.max_off_provider;
   if (text.empty()) return std::nullopt;
-  const auto percent = text.ends_with('%') ? base::parse_number<double>(text.substr(0, text.size() - 1)) : std::nullopt;
-  if (!percent || *percent < 0 || *percent > 100)
-    throw UsageError(cat("--max-off-provider ", text, ": not a share of the nodes; expected a percentage such as 2%"));
-  return *percent / 100;
+  const double share = parsed(
+      "--max-off-provider", [&] { return base::quantity(base::Measure::Percent, text, "a share of the nodes").value; });
+  if (share > 1)
+    throw UsageError(cat("--max-off-provider: '", text, "' is not a share of the nodes; expected at most 100%"));
+  return share;
 }
 
 std::vector<Budget> budgets(const Arguments& arguments) {
@@ -209,12 +211,10 @@ std::map<std::string, double> prices(const Arguments& arguments) {
 
 estimate::LinkChoice link_of(const std::string& text) {
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text.front())) == 0) return {.name = text};
-  const std::string_view rate = text.ends_with("/s") ? std::string_view(text).substr(0, text.size() - 2) : text;
-  const Budget budget = parsed("--link", [&] { return parse_budget(BudgetKind::Bytes, rate); });
-  if (!(budget.limit > 0))
-    throw UsageError(
-        cat("--link ", text, " is not a rate; expected bytes per second in one direction, such as 450e9 or 450GB/s"));
-  return {.bytes_per_second = static_cast<double>(budget.limit)};
+  const double rate = parsed(
+      "--link", [&] { return base::quantity(base::Measure::BytesPerSecond, text, "a rate in one direction").value; });
+  if (!(rate > 0)) throw UsageError(cat("--link: '", text, "' is not a rate; expected one above 0"));
+  return {.bytes_per_second = rate};
 }
 
 }  // namespace pagoda::tools

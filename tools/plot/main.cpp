@@ -19,6 +19,7 @@
 #include "pagoda/present/plot.h"
 #include "picture.h"
 #include "tool.h"
+#include "units.h"
 
 namespace pagoda::tools {
 namespace {
@@ -111,7 +112,9 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
   app.add_option("--title", arguments.options.title, "Instead of models and machine");
   app.add_option("--precision", precision, "Whose peak is the main roof; default: that of most of the time");
   app.add_option("--xlim", x_limits, "Ends of the intensity axis in FLOP/B; default: as --frame says")->expected(2);
-  app.add_option("--ylim", y_limits, "Ends of the performance axis in FLOP/s")->expected(2);
+  app.add_option("--ylim", y_limits, "Ends of the performance axis in FLOP/s")
+      ->transform(in(base::Measure::FlopsPerSecond))
+      ->expected(2);
   app.add_option("--max-dots", arguments.options.max_dots,
                  "Dots drawn, most time first; the rest joins by type and place (default 2000)");
   app.add_option("--labels", arguments.options.labels, "Operators with their name beside them (default 6)");

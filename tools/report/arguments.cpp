@@ -6,6 +6,7 @@
 #include "pagoda/base/number.h"
 #include "pagoda/base/text.h"
 #include "tool.h"
+#include "units.h"
 
 namespace pagoda::tools {
 namespace {
@@ -71,11 +72,13 @@ std::optional<ReportArguments> parse_report(int argc, char** argv) {
   with_sets(compare_command);
   with_title(compare_command);
   compare_command->add_option("--tolerance", flags.compare.tolerance, "changes below this are none")
+      ->transform(in(base::Measure::Share))
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   compare_command
       ->add_option("--false-alarm", flags.compare.false_alarm,
                    "probability of calling anything slower where nothing changed")
+      ->transform(in(base::Measure::Share))
       ->check(CLI::Range(1e-9, 0.5))
       ->capture_default_str();
   compare_command->add_flag("--no-gate", flags.no_gate, "exit 0 all the same");

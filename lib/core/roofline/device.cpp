@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "pagoda/base/cat.h"
+#include "pagoda/base/quantity.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::inline core {
@@ -49,19 +51,18 @@ void scale_rates(DeviceSpec& spec, double ratio, const std::string& why) {
 
 bool is_one(double ratio) { return std::abs(ratio - 1) < 1e-9; }
 
-// Reads "918MHz", "1.3GHz", "8" (units).
+// Reads "918MHz", "1.3GHz", "8" (units). A clock without a unit could be in MHz, kHz or Hz: it is in Hz from 1e6 on,
+// else refused.
 double amount_of(std::string_view text, bool is_clock, const std::string& whole) {
-  double value = 0;
-  const auto [end, error] = base::read_number(text.data(), text.data() + text.size(), value);
-  std::string unit = base::lower(text.substr(static_cast<std::size_t>(end - text.data())));
-  if (unit.ends_with("hz")) unit.resize(unit.size() - 2);
-  const double factor = unit.empty() ? 1 : unit == "k" ? 1e3 : unit == "m" ? 1e6 : unit == "g" ? 1e9 : 0;
-  // A clock without a unit could be in MHz, kHz or Hz: it is in Hz from 1e6 on, else refused.
-  const bool is_amount = is_clock ? factor > 1 || value >= 1e6 : unit.empty();
-  if (error != std::errc() || !is_amount || !(factor > 0) || !(value > 0))
-    throw UnknownDevice(cat("'", whole, "': '", text, "' is not a ", (is_clock ? "clock" : "count of units"),
-                            "; expected ", (is_clock ? "918MHz or 1.3GHz" : "a number above 0")));
-  return value * factor;
+  try {
+    const double value =
+        is_clock ? base::quantity(base::Measure::Hertz, text).value : base::parse_number<double>(text).value_or(0);
+    if (value >= (is_clock ? 1e6 : std::numeric_limits<double>::min())) return value;
+  } catch (const Error& error) {
+    throw UnknownDevice(cat("'", whole, "': ", error.what()));
+  }
+  throw UnknownDevice(cat("'", whole, "': '", text, "' is not a ", (is_clock ? "clock" : "count of units"),
+                          "; expected ", (is_clock ? "918MHz or 1.3GHz" : "a number above 0")));
 }
 
 double known_or_fail(const DeviceSpec& spec, const Quantity& quantity, const char* what) {

@@ -2,62 +2,24 @@
 #include "pagoda/core/budget.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <span>
 #include <tuple>
 #include <utility>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/enum_names.h"
-#include "pagoda/base/number.h"
+#include "pagoda/base/quantity.h"
 #include "pagoda/base/text.h"
 
 namespace pagoda::inline core {
 namespace {
 
 constexpr base::EnumNames<BudgetKind::Seconds> kBudgetKinds("flops", "bytes", "params", "memory", "seconds");
-constexpr std::array<std::string_view, kBudgetKinds.kSize> kExamples = {"10GFLOP", "500MB", "25M", "8GiB", "5ms"};
 constexpr base::EnumNames<Verdict::CannotTell> kVerdicts("fits", "exceeds", "cannot tell");
 
-struct Unit {
-  std::string_view text;
-  double factor;
-};
-
-// In lower case, like all units below: no two differ in case alone.
-constexpr std::array kPrefixes = {
-    Unit{"", 1},     Unit{"k", 1e3},     Unit{"m", 1e6},     Unit{"g", 1e9},     Unit{"t", 1e12},    Unit{"p", 1e15},
-    Unit{"e", 1e18}, Unit{"ki", 0x1p10}, Unit{"mi", 0x1p20}, Unit{"gi", 0x1p30}, Unit{"ti", 0x1p40},
-};
-constexpr std::array kTimes = {
-    Unit{"s", 1}, Unit{"ms", 1e-3}, Unit{"us", 1e-6}, Unit{"\u00b5s", 1e-6}, Unit{"\u03bcs", 1e-6}, Unit{"ns", 1e-9},
-};
-
-std::optional<double> factor_of(std::span<const Unit> units, std::string_view text) {
-  for (const Unit& unit : units)
-    if (unit.text == text) return unit.factor;
-  return std::nullopt;
-}
-
-// The prefix of a count's unit: "GFLOP" → "G".
-std::string_view without(std::string_view text, std::span<const std::string_view> nouns) {
-  for (const std::string_view noun : nouns)
-    if (text.ends_with(noun)) return text.substr(0, text.size() - noun.size());
-  return text;
-}
-
-// Accepts any case, unless it could be misread: "m" may be milli, and "Gb" may be bits.
-std::optional<double> unit_factor(BudgetKind kind, std::string_view given) {
-  static constexpr std::array<std::string_view, 4> kFlops = {"flops", "flop", "macs", "mac"};
-  static constexpr std::array<std::string_view, 2> kBytes = {"bytes", "b"};
-  const std::string text = base::lower(given);
-  const bool may_be_milli = given == "m", may_be_bits = given.ends_with('b') && given != text;
-  if (may_be_milli || may_be_bits) return std::nullopt;
-  if (kind == BudgetKind::Seconds) return factor_of(kTimes, text);
-  if (kind == BudgetKind::Params) return text == "b" ? 1e9 : factor_of(kPrefixes, text);  // "7B" parameters
-  return factor_of(kPrefixes, kind == BudgetKind::Flops ? without(text, kFlops) : without(text, kBytes));
-}
+constexpr base::Measure kLimitMeasures[] = {base::Measure::Flops, base::Measure::Bytes, base::Measure::Parameters,
+                                            base::Measure::Bytes,
+                                            base::Measure::Seconds};  // in the order of BudgetKind
 
 // A count with free dims at 1, if known, and the free dims that it depends on.
 struct Known {
@@ -161,30 +123,25 @@ std::string_view to_string(BudgetKind kind) { return kBudgetKinds[kind]; }
 std::string_view to_string(Verdict verdict) { return kVerdicts[verdict]; }
 
 Budget parse_budget(BudgetKind kind, std::string_view text) {
-  double number = 0;
-  const auto [end, error] = base::read_number(text.data(), text.data() + text.size(), number);
-  std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  while (unit.starts_with(' ')) unit.remove_prefix(1);
-  const std::optional<double> factor = unit_factor(kind, unit);
-  const bool is_number = error == std::errc() && std::isfinite(number) && number >= 0 && end != text.data();
-  if (!is_number || !factor || number * *factor > 1e36)
-    throw Error(cat("'", text, "' is not a limit on ", to_string(kind), "; expected a number and a unit such as ",
-                    kExamples[static_cast<std::size_t>(kind)]));
+  const auto [limit, unit] =
+      base::quantity(kLimitMeasures[static_cast<std::size_t>(kind)], text, cat("a limit on ", to_string(kind)));
   Budget budget;
   budget.kind = kind;
   budget.text = text;
-  if (kind == BudgetKind::Flops && base::lower(unit).find("mac") != std::string::npos) budget.unit = Convention::Macs;
-  if (kind == BudgetKind::Flops && base::lower(unit).find("flop") != std::string::npos) budget.unit = Convention::Flops;
+  if (unit.starts_with("mac")) budget.unit = Convention::Macs;
+  if (unit.starts_with("flop")) budget.unit = Convention::Flops;
   if (kind == BudgetKind::Seconds)
-    budget.limit_seconds = number * *factor;
+    budget.limit_seconds = limit;
   else
-    budget.limit = static_cast<Int>(std::round(number * *factor));
+    budget.limit = static_cast<Int>(std::round(limit));
   return budget;
 }
 
 BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const BudgetOptions& options) {
   BudgetResult result;
   result.budget = budget;
+  if (budget.kind == BudgetKind::Flops)
+    result.budget.unit = convention_of(budget, options) == Convention::Macs ? Convention::Macs : Convention::Flops;
   const bool is_time = budget.kind == BudgetKind::Seconds;
   const bool is_swept = options.sweep != nullptr && budget.kind != BudgetKind::Params;
   if (is_time && !is_swept && options.time == nullptr) throw Error("a limit on seconds needs `device`");

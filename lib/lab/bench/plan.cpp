@@ -12,9 +12,8 @@
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/base/text.h"
-#include "pagoda/core/analyze.h"
-#include "pagoda/core/model.h"
 #include "pagoda/lab/axes.h"
+#include "pagoda/lab/model_sizes.h"
 #include "pagoda/lab/study.h"
 
 namespace pagoda::lab {
@@ -93,28 +92,49 @@ documents::Config make_config(const documents::Config& point, const Study& study
   return with_protocol(std::move(config), study);
 }
 
-// The batch that all inputs of an ONNX file fix, so that it runs at no other; 1 if the batch is free, or if the first
-// axis of the inputs is not a batch.
-std::int64_t batch_of_file(const std::string& path) {
-  try {
-    const Model model = load_model(path);
-    std::set<std::int64_t> first;
-    for (const ValueId input : model.main().inputs) {
-      const std::optional<Shape>& shape = model.main().value(input).declared.shape;
-      if (!shape) return 1;
-      if (!std::ranges::all_of(*shape, &Dim::is_constant)) return 1;
-      if (!shape->empty()) first.insert(shape->front().value64().value_or(1));
+// The sizes of files, each loaded and each combination of sizes checked once.
+class KnownSizes {
+ public:
+  // Sets the batch if the config has none. Returns why the file does not run at the config's sizes; empty: it does.
+  std::string set_batch(documents::Config& config) {
+    const std::string file = documents::text_of(config, "model_file");
+    const bool is_asked = has_axis(documents::text_of(config, "backend"), "batch") && !config.contains("batch");
+    std::optional<std::int64_t> batch;
+    std::string problem;
+    try {
+      if (has_model_sizes(config)) {
+        documents::Config sizes = config;
+        std::erase_if(sizes, [](const auto& each) { return !decides_sizes(each.first); });
+        const auto [known, is_new] = known_.try_emplace(documents::canonical(sizes));
+        if (is_new) known->second = checked(file, sizes);
+        batch = known->second.first;
+        problem = known->second.second;
+      } else if (is_asked && !file.empty()) {
+        batch = model(file).fixed_batch();
+      }
+    } catch (const Error&) {  // the engine reports the file's fault
     }
-    if (first.size() != 1 || *first.begin() <= 1) return 1;
-    // The first axis may be the channels of a single image. Weights fix their number: no other can be analysed.
-    const auto unmodelled = [&](const AnalyzeOptions& options) {
-      return analyze(model, options).totals.unmodelled_nodes;
-    };
-    return unmodelled({.symbolic_batch = true}) > unmodelled({}) ? 1 : *first.begin();
-  } catch (const Error&) {
-    return 1;  // the engine reports the file's fault
+    if (is_asked) config["batch"] = batch.value_or(1);
+    return problem;
   }
-}
+
+ private:
+  static bool decides_sizes(const std::string& name) {
+    return name == "backend" || name == "model_file" || name == "batch" || name == "sequence" || name == "input_size" ||
+           (documents::is_axis(name) && find_axis(name) == nullptr);
+  }
+  const ModelSizes& model(const std::string& file) { return models_.try_emplace(file, file).first->second; }
+  std::pair<std::optional<std::int64_t>, std::string> checked(const std::string& file, const documents::Config& sizes) {
+    try {
+      return {model(file).at(sizes).batch, ""};
+    } catch (const Error& error) {
+      return {std::nullopt, error.what()};
+    }
+  }
+
+  std::map<std::string, ModelSizes> models_;
+  std::map<std::string, std::pair<std::optional<std::int64_t>, std::string>> known_;
+};
 
 // Fills in the model that the backend runs; returns the reason if it cannot.
 std::optional<std::string> set_model(documents::Config& config, const Study& study,
@@ -211,22 +231,18 @@ std::optional<std::regex> expression(const std::string& text, const char* what) 
 
 StudyPlan expand(const Study& study, const SupportCheck& also) {
   StudyPlan plan;
-  std::map<std::string, std::string> hashes;    // by file
-  std::map<std::string, std::int64_t> batches;  // by file
+  std::map<std::string, std::string> hashes;  // by file
+  KnownSizes sizes;
   std::set<std::string> keys, refused;
   for (const std::vector<Axis>& block : study.blocks) {
     require_used_axes(block);
     product(block, [&](const documents::Config& point) {
       documents::Config config = make_config(point, study);
       std::optional<std::string> reason = set_model(config, study, hashes);
-      if (has_axis(documents::text_of(config, "backend"), "batch") && !config.contains("batch")) {
-        const std::string file = documents::text_of(config, "model_file");
-        const auto [batch, is_new] = batches.try_emplace(file, 1);
-        if (is_new) batch->second = batch_of_file(file);
-        config["batch"] = batch->second;
-      }
+      const std::string problem = sizes.set_batch(config);
       if (!reason) reason = unsupported_reason(config, study);
       if (!reason && also) reason = also(config);
+      if (!reason && !problem.empty()) reason = problem;
       std::string id = documents::config_key(config);
       if (reason) {
         if (refused.insert(std::move(id)).second) plan.unsupported.push_back({std::move(config), std::move(*reason)});

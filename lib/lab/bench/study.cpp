@@ -30,7 +30,7 @@ struct UnexpectedToml {};
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/files.h"
-#include "pagoda/base/number.h"
+#include "pagoda/base/quantity.h"
 #include "pagoda/base/text.h"
 #include "pagoda/lab/axes.h"
 #include "pagoda/lab/study.h"
@@ -76,6 +76,20 @@ struct Field {
     return *value;
   }
   std::string text() const { return exact<std::string>("a text"); }
+  // A number of seconds, or a text with a unit.
+  double seconds(bool zero_allowed = false) const {
+    return node.is_string() ? amount(base::Measure::Seconds) : positive(zero_allowed);
+  }
+  std::int64_t bytes() const { return static_cast<std::int64_t>(amount(base::Measure::Bytes)); }
+  double amount(base::Measure measure) const {
+    try {
+      const double value = base::quantity(measure, text()).value;
+      if (value > 0 && value < 9e18) return value;
+    } catch (const Error& error) {
+      fail(error.what());
+    }
+    fail("expected a number above 0");
+  }
   const toml::table& table(const char* expected) const {
     if (!node.is_table()) fail(cat("expected ", expected));
     return *node.as_table();
@@ -228,21 +242,6 @@ void place_paths(std::vector<Axis>& block, const std::string& folder) {
 
 }  // namespace
 
-std::int64_t parse_bytes(std::string_view text, std::string_view subject) {
-  // clang-format off
-  static constexpr std::pair<std::string_view, double> kUnits[] = {
-      {"", 1}, {"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12},
-      {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}};
-  // clang-format on
-  double number = 0;
-  const auto [end, error] = base::read_number(text.data(), text.data() + text.size(), number);
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  for (const auto& [name, factor] : kUnits)
-    if (error == std::errc() && unit == name && number > 0 && number * factor < 9e18)
-      return static_cast<std::int64_t>(number * factor);
-  throw Error(cat(subject, ": found \"", text, "\", expected bytes like 8GiB, 512MB or 1000000"));
-}
-
 Study parse_study(std::string_view source, std::string_view subject, const std::string& folder) {
   toml::table root;
   try {
@@ -258,22 +257,21 @@ Study parse_study(std::string_view source, std::string_view subject, const std::
   Axes shared;
   const toml::array* experiments = nullptr;
   const auto number = [](double& into) { return [to = &into](const Field& f) { *to = f.positive(); }; };
+  const auto seconds = [](double& into) { return [to = &into](const Field& f) { *to = f.seconds(); }; };
   const auto count = [](std::int64_t& into) { return [to = &into](const Field& f) { *to = f.count(); }; };
   const auto truth = [](bool& into) { return [to = &into](const Field& f) { *to = f.exact<bool>("true or false"); }; };
   base::TimingOptions& measure = study.measure;
   const std::vector<Key> measure_keys = {
-      {"budget_seconds", number(measure.budget_seconds)},
+      {"budget_seconds", seconds(measure.budget_seconds)},
       {"half_width", number(measure.half_width)},
-      {"warmup_seconds", [&](const Field& f) { measure.warmup_seconds = f.positive(true); }},
+      {"warmup_seconds", [&](const Field& f) { measure.warmup_seconds = f.seconds(true); }},
       {"settle", number(measure.settle)},
       {"min_iterations", count(measure.min_iterations)},
       {"max_iterations", count(measure.max_iterations)},
       {"warmup_iterations", count(measure.warmup_iterations)}};
-  const std::vector<Key> limit_keys = {{"seconds", number(study.limits.seconds)},
-                                       {"memory", [&](const Field& f) {
-                                          study.limits.memory_bytes =
-                                              f.node.is_integer() ? f.count() : parse_bytes(f.text(), subject);
-                                        }}};
+  const std::vector<Key> limit_keys = {
+      {"seconds", seconds(study.limits.seconds)},
+      {"memory", [&](const Field& f) { study.limits.memory_bytes = f.node.is_integer() ? f.count() : f.bytes(); }}};
   // Reads each member of the table [NAME]; lists of models or backends are axes.
   const auto members_of = [&](const std::function<void(const Field&)>& read) {
     return [&shared, read](const Field& section) {

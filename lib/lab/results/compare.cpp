@@ -117,6 +117,15 @@ MeanRatio mean_of(std::string name, const std::vector<const Pair*>& pairs) {
   return mean;
 }
 
+// The inputs of two groups, alike where either is unknown. One configuration may have run at two shapes: earlier
+// versions took open sizes as 1.
+std::pair<std::string, std::string> different_inputs(const Group& before, const Group& after) {
+  if (before.repeats.empty() || after.repeats.empty()) return {};
+  std::string then = results::inputs_text(*before.repeats.front()), now = results::inputs_text(*after.repeats.front());
+  if (then.empty() || now.empty()) return {};
+  return {std::move(then), std::move(now)};
+}
+
 }  // namespace
 
 std::string_view to_string(SpeedVerdict verdict) {
@@ -144,6 +153,12 @@ ResultComparison compare_results(const std::vector<documents::Result>& base, con
       continue;
     }
     const Group& old = *found->second;
+    if (const auto [then, since] = different_inputs(old, group); then != since) {
+      comparison.only_base.push_back(cat(group.name, " at ", then));
+      comparison.only_new.push_back(cat(group.name, " at ", since));
+      known.erase(found);
+      continue;
+    }
     if (!old.repeats.empty() && !group.repeats.empty())
       pairs.push_back(pair_of(old, group));
     else if (!old.repeats.empty())

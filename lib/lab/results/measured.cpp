@@ -14,6 +14,7 @@ documents::Measured measured_of(const documents::Result& result) {
   for (const char* name : {"gpu", "device", "cpu"})
     if (measured.device.empty()) measured.device = results::text_of(result.metadata, name);
   measured.env = result.config;
+  if (!result.inputs.empty()) measured.env["inputs"] = results::inputs_text(result);
   for (const auto& [name, value] : result.metadata)
     if (name.starts_with("version.") || name == "driver" || name == "governor") measured.env[name] = value;
   if (result.interference.clock_hz_after) measured.clocks["cpu_hz"] = *result.interference.clock_hz_after;

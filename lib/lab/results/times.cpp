@@ -81,6 +81,8 @@ std::vector<std::string> varying_axes(const std::vector<Group>& rows, std::strin
   return axes;
 }
 
+constexpr const char* kInputs = "inputs";  // header of the shapes
+
 struct TableColumn {
   const char* header;
   std::string_view number;  // its median; "memory" and "runs" are no medians of one number
@@ -106,6 +108,21 @@ constexpr std::array<TableColumn, 8> kColumns = {{
     {"runs",    ""},
 }};
 // clang-format on
+
+// "images float32[4,3,224,224]": what ran; the first inputs of many.
+std::string shapes_of(const Group& row) {
+  constexpr std::size_t kShown = 2;
+  if (row.repeats.empty() || row.repeats.front()->inputs.empty()) return row.repeats.empty() ? "" : "?";
+  const Result& first = *row.repeats.front();
+  const auto differs = [&](const Result* r) { return results::inputs_text(*r) != results::inputs_text(first); };
+  if (std::ranges::any_of(row.repeats, differs)) return "different ones";
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, first.inputs.size()); ++i)
+    text += cat(i > 0 ? ", " : "", first.inputs[i].name, " ", first.inputs[i].type, "[",
+                base::joined(first.inputs[i].shape, ",", [](std::int64_t size) { return cat(size); }), "]");
+  if (first.inputs.size() > kShown) text += cat(" and ", first.inputs.size() - kShown, " more");
+  return base::printable(text);
+}
 
 struct TimesTable {
   std::string common;  // what all rows share
@@ -138,11 +155,14 @@ TimesTable table_of(const std::vector<Group>& rows) {
   std::erase_if(shown, [&](const TableColumn& column) { return column.is_energy && !table.has_energy; });
   table.columns = table.axes;
   for (const TableColumn& column : shown) table.columns.emplace_back(column.header);
+  const bool has_inputs = std::ranges::any_of(rows, [](const Group& row) { return shapes_of(row).size() > 1; });
+  if (has_inputs) table.columns.emplace_back(kInputs);
   if (has_note) table.columns.emplace_back("note");
   for (const Group& row : rows) {
     std::vector<std::string> cells;
     for (const std::string& axis : table.axes) cells.push_back(base::printable(text_of(row.config, axis)));
     for (const TableColumn& column : shown) cells.push_back(column.cell(row));
+    if (has_inputs) cells.push_back(shapes_of(row));
     if (has_note) cells.push_back(base::elide(base::printable(row.failure.substr(0, row.failure.find('\n'))), 70));
     table.cells.push_back(std::move(cells));
   }
@@ -184,7 +204,8 @@ void add_disturbances(const std::vector<Group>& rows, std::vector<std::string>& 
 std::vector<std::string> times_facts(const std::vector<Group>& rows, const TimesTable& table) {
   std::vector<std::string> facts;
   if (!table.common.empty()) facts.push_back("all: " + table.common);
-  facts.push_back("medians over repeats; memory is the device's peak, of runs on a CPU the host's");
+  facts.push_back(
+      "medians over repeats; an item is one of the batch; memory is the device's peak, of runs on a CPU the host's");
   add_disturbances(rows, facts);
   if (!table.has_energy) facts.emplace_back("energy: no counter could be read");
   return facts;
@@ -195,7 +216,7 @@ std::string text_of(const std::vector<Group>& rows, const TimesTable& table, std
   for (const std::string& name : table.columns) {
     const bool is_axis = static_cast<std::size_t>(&name - table.columns.data()) < table.axes.size();
     const bool is_size = name == "batch" || name == "sequence" || name == "input_size";
-    grid.columns.push_back({name, name != "note" && (!is_axis || is_size)});
+    grid.columns.push_back({name, name != "note" && name != kInputs && (!is_axis || is_size)});
   }
   const std::size_t hidden = most > 0 && grid.rows.size() > most ? grid.rows.size() - most : 0;
   grid.rows.resize(grid.rows.size() - hidden);

@@ -2,12 +2,11 @@
 #include "pagoda/present/plot.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "draw/picture.h"
 #include "draw/text.h"
-#include "pagoda/base/printed_number.h"
+#include "pagoda/base/quantity.h"
 #include "pagoda/base/text.h"
 #include "plot/draw.h"
 
@@ -54,15 +53,12 @@ std::string chart_svg(const Chart& chart) { return draw_roofline(chart, true); }
 }  // namespace plot
 
 std::optional<double> points(std::string_view length) {
-  // A point is PostScript's, 1/72 inch; a pixel is CSS's, 1/96 inch.
-  constexpr std::array<std::pair<std::string_view, double>, 5> kUnits = {
-      {{"mm", 72 / 25.4}, {"cm", 72 / 2.54}, {"in", 72}, {"pt", 1}, {"px", 0.75}}};
-  for (const auto& [unit, factor] : kUnits) {
-    if (!length.ends_with(unit)) continue;
-    const auto value = base::printed_number(length.substr(0, length.size() - unit.size()));
-    if (value && *value > 0 && std::isfinite(*value)) return *value * factor;
+  try {
+    const double value = base::quantity(base::Measure::Length, length).value;
+    return value > 0 ? std::optional(value) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
   }
-  return std::nullopt;
 }
 
 std::string plot_svg(const PlotInput& input, const PlotOptions& options) {

@@ -20,6 +20,7 @@
 #include "pagoda/lab/result_report.h"
 #include "system_files.h"
 #include "tool.h"
+#include "units.h"
 
 namespace pagoda::tools::conv {
 namespace {
@@ -324,8 +325,11 @@ int conv_command(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--threads", flags.threads, "cpu (default: all)")->check(CLI::Range(1, 4096));
   auto* layer_budget =
-      app.add_option("--layer-budget", flags.layer_budget, "seconds of measured runs, a shape")->capture_default_str();
+      app.add_option("--layer-budget", flags.layer_budget, "seconds of measured runs, a shape")
+          ->transform(in(base::Measure::Seconds))
+          ->capture_default_str();
   auto* budget = app.add_option("--budget", flags.whole_budget, "seconds of measured passes over all layers")
+                     ->transform(in(base::Measure::Seconds))
                      ->capture_default_str();
   app.add_option("--runs", flags.runs, "exactly N measured runs and passes")
       ->excludes(layer_budget)
@@ -335,7 +339,9 @@ int conv_command(int argc, char** argv) {
   app.add_option("--check", flags.check, "outputs a layer that are compared with the reference; 0: all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--threshold", flags.threshold, "mean relative error of a layer that passes")->capture_default_str();
+  app.add_option("--threshold", flags.threshold, "mean relative error of a layer that passes")
+      ->transform(in(base::Measure::Share))
+      ->capture_default_str();
   app.add_option("--seed", flags.seed, "of operands")->capture_default_str();
   app.add_flag("--no-fallback", flags.no_fallback, "no pass over all layers where the algorithm refuses some");
   app.add_flag("--support", flags.support, "run nothing: say for each layer which algorithms take it");

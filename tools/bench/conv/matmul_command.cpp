@@ -21,6 +21,7 @@
 #include "pagoda/base/text.h"
 #include "pagoda/documents/ceilings.h"
 #include "tool.h"
+#include "units.h"
 
 namespace pagoda::tools::conv {
 namespace {
@@ -234,7 +235,10 @@ int matmul_command(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--device", flags.device, "cpu or cuda[:N]")->capture_default_str();
   app.add_option("--threads", flags.threads, "cpu (default: all)")->check(CLI::Range(1, 4096));
-  app.add_option("--budget", flags.budget, "seconds a product")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--budget", flags.budget, "seconds a product")
+      ->transform(in(base::Measure::Seconds))
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_option("--baseline", flags.baseline, "library whose time is 1 (default: the first)");
   app.add_option("--ceilings", flags.ceilings, "file of ert-ceilings: the share of the measured peak is shown");
   app.add_option("--csv", flags.csv, "file: a row a product");

@@ -1,60 +1,21 @@
 #!/usr/bin/env python3
 """ONNX Runtime by its Python package: pip install onnxruntime, or onnxruntime-gpu for device cuda and tensorrt.
 
-Reads of the config: model_file, device, optimization, threads, batch, sequence, input_size, dtype, data, seed; any other
-integer is the value of an input's dim of that name. On device tensorrt, dtype float16 lets TensorRT compute a float32 file
-in float16. Energy, host memory and interference are the runner's.
+Reads of the config: model_file, data_folder, device, optimization, threads, dtype, data, seed. Shapes of inputs are the
+runner's. On device tensorrt, dtype float16 lets TensorRT compute a float32 file in float16. Energy, host memory and
+interference are the runner's.
 """
 import json
 import mmap
 import os
 import time
 
-from worker import Unavailable, Worker, data_files, described, image_size, load_images, median_layers, serve, timed
+from worker import Unavailable, Worker, data_files, described, load_images, median_layers, serve, timed
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider"}
 LEVELS = {"disable": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED", "all": "ORT_ENABLE_ALL"}
 PROFILED_RUNS = 10, 40  # at least, at most
 PROFILED_SECONDS = 1.5  # the first few runs with the profiler are slow, so that the median needs more of short ones
-
-
-def size_of(dim, axis, config, has_sequence):
-    """The size of an input's dim: its number, or the config's value for what its name or place says."""
-    if isinstance(dim, int):
-        return dim
-    name = (dim or "").lower()
-    if isinstance(config.get(dim), int):
-        return config[dim]
-    if "seq" in name and "past" not in name and config.get("sequence"):
-        return config["sequence"]
-    if "batch" in name or (axis == 0 and (not name or name in ("n", "b"))):
-        return config.get("batch") or 1
-    if name in ("height", "width", "h", "w") and config.get("input_size"):
-        return image_size(config, 0)[name in ("width", "w")]
-    if axis == 0 and "past" not in name:
-        return config.get("batch") or 1
-    if axis == 1 and has_sequence and config.get("sequence") and "past" not in name:
-        return config["sequence"]
-    return 1
-
-
-def fixes_batch(dims, batch):
-    """Whether the file fixes the batch at another size: by its first dim, unless a later one is free and named for the batch,
-    as in states of recurrent layers, [layers, batch, hidden]."""
-    is_elsewhere = any(isinstance(dim, str) and ("batch" in dim.lower() or dim.lower() in ("n", "b")) for dim in dims[1:])
-    return bool(dims) and isinstance(dims[0], int) and dims[0] != batch and not is_elsewhere
-
-
-def image_axes(name, dims):
-    """The axes of height and width of a batch of images, whose channels are one or three or, before them, free; none for
-    any other input, such as a mask or a cache."""
-    if len(dims) != 4 or "past" in name or "mask" in name:
-        return None
-    if dims[1] in (1, 3):
-        return slice(2, 4)
-    if dims[3] in (1, 3):
-        return slice(1, 3)
-    return None if isinstance(dims[1], int) else slice(2, 4)
 
 
 def thread_count():
@@ -102,7 +63,7 @@ class OrtWorker(Worker):
             onnxruntime.preload_dlls()  # CUDA's and cuDNN's libraries where pip put them, which the loader does not search
 
         before, start = thread_count(), time.perf_counter()
-        self.session = onnxruntime.InferenceSession(config["model_file"], self.options(), providers=self.providers)
+        self.session = self.make_session(self.options())
         load_seconds = time.perf_counter() - start
         metadata = {"provider": provider}
         if before and not self.on_device:
@@ -114,7 +75,7 @@ class OrtWorker(Worker):
         self.binding = self.bind() if self.on_device else None
         import platform
 
-        return {"items": config.get("batch") or self.first_dim(), "load_seconds": load_seconds, "compile_seconds": None,
+        return {"items": config.get("batch"), "load_seconds": load_seconds, "compile_seconds": None,
                 "versions": {"onnxruntime": onnxruntime.__version__, "numpy": numpy.__version__, "python": platform.python_version(),
                              **tensorrt},
                 "inputs": described(self.inputs), "metadata": metadata}
@@ -130,9 +91,14 @@ class OrtWorker(Worker):
             options.profile_file_prefix = profile
         return options
 
-    def first_dim(self):
-        shapes = [array.shape for array in self.inputs.values() if array.ndim]
-        return shapes[0][0] if shapes else 1
+    def make_session(self, options):
+        """Of the file; of its bytes where its external data lie in another folder, data_folder."""
+        model, folder = self.config["model_file"], self.config.get("data_folder")
+        if folder:
+            options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+            with open(model, "rb") as file:
+                model = file.read()
+        return self.ort.InferenceSession(model, options, providers=self.providers)
 
     def make_inputs(self):
         numpy, config = self.numpy, self.config
@@ -149,15 +115,9 @@ class OrtWorker(Worker):
             wanted = config.get("dtype")
             if wanted and dtype.kind == "f" and dtype.name != wanted and not (dtype.name == "float32" and wanted in self.engine_types):
                 raise Unavailable(f"input {value.name} is {dtype.name} and the file computes in it; asked for {wanted}: convert the file")
-            has_sequence = dtype.kind in "iu"
-            shape = [size_of(dim, axis, config, has_sequence) for axis, dim in enumerate(value.shape)]
-            if config.get("batch") and fixes_batch(value.shape, config["batch"]):
-                raise Unavailable(f"input {value.name} fixes the batch at {shape[0]}; asked for {config['batch']}: export it with a free batch")
-            sides = image_axes(value.name, value.shape) if config.get("input_size") and dtype.kind == "f" else None
-            if sides and tuple(shape[sides]) != image_size(config, 0):
-                if any(isinstance(dim, int) for dim in value.shape[sides]):
-                    raise Unavailable(f"input {value.name} fixes the image at {'x'.join(map(str, shape[sides]))}; asked for {config['input_size']}: export it with free sizes")
-                shape[sides] = image_size(config, 0)
+            if value.name not in self.shapes:
+                raise Unavailable(f"input {value.name}: its shape is not known; only tensors can be made up")
+            shape = self.shapes[value.name]
             if value.name in stored:
                 inputs[value.name] = stored[value.name].astype(dtype)
             elif images and len(shape) == 4 and shape[1] == 3:
@@ -195,7 +155,7 @@ class OrtWorker(Worker):
 
     def layers(self):
         """Nodes as ONNX Runtime ran them, by its profiler in a session of its own; the profile stays in the folder."""
-        session = self.ort.InferenceSession(self.config["model_file"], self.options(os.path.join(self.folder, "ort")), providers=self.providers)
+        session = self.make_session(self.options(os.path.join(self.folder, "ort")))
         least, most = PROFILED_RUNS
         start, runs = time.perf_counter(), 0
         while runs < least or (runs < most and time.perf_counter() - start < PROFILED_SECONDS):

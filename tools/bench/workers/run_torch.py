@@ -292,15 +292,15 @@ class Program:
 # Inputs ---------------------------------------------------------------------------------------------------------------
 
 
-def make_inputs(program, dims, batch, seed):
-    """Seeded inputs, {name: tensor}, and the names of dims that nothing sets."""
+def make_inputs(program, dims, batch, seed, shapes=None):
+    """Seeded inputs, {name: tensor}, and the names of dims that nothing sets. `shapes` by name go before dims."""
     unset, inputs = set(), {}
     for value in program.inputs:
         tensor = value.type.tensor_type
         if not value.type.HasField("tensor_type"):
             raise Unusable(f'input "{value.name}": is no tensor; only tensors can be made up')
         sizes = [d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in tensor.shape.dim]
-        shape = record.input_shape(sizes, dims, batch, unset)
+        shape = (shapes or {}).get(value.name) or record.input_shape(sizes, dims, batch, unset)
         generator = torch.Generator().manual_seed(seed + zlib.crc32(value.name.encode()))
         dtype = torch_ops.TYPES.get(tensor.elem_type)
         if dtype is None:

@@ -110,17 +110,17 @@ class TorchWorker(Worker):
 
     def load_onnx(self, dtype):
         """The graph as the file has it, an operator a call: what frameworks' graph compilers start from."""
-        config, sequence = self.config, self.config.get("sequence")
+        config = self.config
         if (config.get("compile") or "eager") != "eager":
             raise Unavailable("an ONNX file runs operator by operator in torch: compile = eager; name a model to compile it")
         import run_torch
 
         program = run_torch.Program(config["model_file"], self.device, dtype, config.get("seed") or 1)
-        dims = {name: value for name, value in config.items() if isinstance(value, int) and not isinstance(value, bool)}
-        dims.update({name: sequence for name in ("sequence", "sequence_length", "seq") if sequence})
-        self.inputs, _ = run_torch.make_inputs(program, dims, config.get("batch"), config.get("seed") or 1)
+        self.inputs, unset = run_torch.make_inputs(program, {}, None, config.get("seed") or 1, self.shapes)
+        if unset:
+            raise Unavailable(f"sizes of inputs are open: {', '.join(sorted(unset))}")
         self.module, self.program = OnnxModule(program), program
-        return config.get("batch") or next((x.shape[0] for x in self.inputs.values() if x.ndim), 1)
+        return config.get("batch")
 
     def pick_device(self, text):
         torch, kind = self.torch, text.partition(":")[0]

@@ -17,7 +17,9 @@ class Unavailable(Exception):
 
 
 class Worker:
-    """prepare() must come first. Every method may raise; a missing module becomes "unavailable"."""
+    """prepare() must come first; `shapes` has those that the runner found for the inputs of an ONNX file, by name. Every method may raise; a missing module becomes "unavailable"."""
+
+    shapes: dict = {}
 
     def prepare(self, config: dict, folder: str) -> dict:
         """Loads and compiles. Returns the members of "ready"."""
@@ -83,6 +85,7 @@ def progress(message: str) -> None:
 def answer_to(worker: Worker, request: dict) -> dict:
     op = request.get("op")
     if op == "prepare":
+        worker.shapes = {value["name"]: value["shape"] for value in request.get("inputs", [])}
         return {"event": "ready", **worker.prepare(request["config"], request.get("folder", "."))}
     if op == "run":
         seconds, clock = worker.run(int(request.get("iterations", 1)))

@@ -79,9 +79,6 @@ struct Study {
 Study parse_study(std::string_view toml, std::string_view subject, const std::string& folder = "");
 Study load_study(const std::string& path);
 
-// "8GiB", "512MB", "1000000". Throws Error.
-std::int64_t parse_bytes(std::string_view text, std::string_view subject);
-
 struct UnsupportedExperiment {
   documents::Config config;
   std::string reason;
