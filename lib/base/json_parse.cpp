@@ -15,13 +15,19 @@ constexpr std::string_view kWriteAgain = "write or download it again";
 
 using Each = std::function<void(const JsonField&, std::size_t)>;
 
-// The text as the parser gets it: nan and infinities, which JSON lacks and programs write nevertheless, are null.
+// The text as the parser gets it. What JSON lacks and programs write nevertheless is mended: nan and infinities are null,
+// control characters in strings are spaces, and a backslash that begins no escape, as in paths of Windows, is itself.
 class Source {
  public:
   explicit Source(std::string_view text) : text_(text) { look(); }
 
   bool is_at_end() const { return instead_.empty() && at_ >= text_.size(); }
-  char front() const { return instead_.empty() ? text_[at_] : instead_.front(); }
+  char front() const {
+    if (!instead_.empty()) return instead_.front();
+    const char c = text_[at_];
+    const bool is_control = static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r';  // these end a cut string
+    return is_string_ && is_control ? ' ' : c;
+  }
   void pop() {
     if (!instead_.empty()) {
       instead_.remove_prefix(1);
@@ -34,15 +40,33 @@ class Source {
     look();
   }
   // How many more characters than the text has were read, for the nan so far.
-  std::ptrdiff_t shift() const { return shift_ - (instead_ == kInstead ? last_shift_ : 0); }
+  std::ptrdiff_t shift() const { return shift_ - (instead_.size() == instead_size_ ? last_shift_ : 0); }
   std::size_t not_numbers() const { return not_numbers_; }
   std::string_view text() const { return text_; }
 
  private:
-  static constexpr std::string_view kInstead = "null";
+  void put(std::string_view instead, std::size_t replaced) {
+    at_ += replaced;
+    instead_ = instead;
+    instead_size_ = instead.size();
+    last_shift_ = static_cast<std::ptrdiff_t>(instead.size()) - static_cast<std::ptrdiff_t>(replaced);
+    shift_ += last_shift_;
+  }
+
+  static bool is_escape(std::string_view behind) {
+    constexpr std::string_view kDigits = "0123456789abcdefABCDEF";
+    if (behind.empty() || std::string_view("\"\\/bfnrtu").find(behind.front()) == std::string_view::npos)
+      return behind.empty();
+    return behind.front() != 'u' ||
+           (behind.size() > 4 && behind.substr(1, 4).find_first_not_of(kDigits) == std::string_view::npos);
+  }
 
   void look() {
-    if (is_string_ || at_ >= text_.size()) return;
+    if (at_ >= text_.size()) return;
+    if (is_string_) {
+      if (text_[at_] == '\\' && !is_escaped_ && !is_escape(text_.substr(at_ + 1))) put("\\\\", 1);
+      return;
+    }
     const char c = text_[at_];
     if (c != 'n' && c != 'N' && c != 'i' && c != 'I' && c != '-' && c != '+') return;
     const std::string_view rest = text_.substr(at_);
@@ -51,17 +75,14 @@ class Source {
       constexpr std::string_view kEnds = " \t\r\n,]}";
       if (!rest.starts_with(name)) continue;
       if (rest.size() > name.size() && kEnds.find(rest[name.size()]) == std::string_view::npos) continue;
-      at_ += name.size();
-      instead_ = kInstead;
-      last_shift_ = static_cast<std::ptrdiff_t>(kInstead.size()) - static_cast<std::ptrdiff_t>(name.size());
-      shift_ += last_shift_;
+      put("null", name.size());
       ++not_numbers_;
       return;
     }
   }
 
   std::string_view text_, instead_;
-  std::size_t at_ = 0, not_numbers_ = 0;
+  std::size_t at_ = 0, not_numbers_ = 0, instead_size_ = 0;
   std::ptrdiff_t shift_ = 0, last_shift_ = 0;
   bool is_string_ = false, is_escaped_ = false;
 };

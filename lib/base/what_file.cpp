@@ -119,6 +119,7 @@ constexpr Row kTextBegins[] = {
     {"<?xml"sv,                       Other,      "XML",                                                  ""},
     {"<net "sv,                       OtherModel, "an OpenVINO model (IR)",                               kExport},
     {"ir_version:"sv,                 OtherModel, "an ONNX model as protobuf text",                       kTextModel},
+    {"graph(%"sv,                     OtherModel, "text that torch.onnx prints of a model",               "torch.onnx.export() writes the model itself"},
     {"node {"sv,                      OtherModel, "a TensorFlow graph as protobuf text",                  kTensorFlow},
     {"layer {"sv,                     OtherModel, "a Caffe model (prototxt)",                             kExport},
     {"module {"sv,                    OtherModel, "an MLIR module",                                       kExport},
@@ -154,6 +155,7 @@ constexpr Row kInJson[] = {
     {"\"documentation_url\""sv,       Json,       "an answer of GitHub, saved in place of the file",      kDownload},
     {"\"_kernel_time\""sv,            Json,       "a profile of ONNX Runtime",                            kImport},
     {"\"Session\""sv,                 Json,       "a profile of ONNX Runtime",                            kImport},
+    {"\"startComputeMs\""sv,          Json,       "times of whole runs (trtexec --exportTimes)",          "pagoda-import reads those of layers (--exportProfile)"},
     {"\"timeMs\""sv,                  Json,       "a profile of TensorRT",                                kImport},
     {"\"averageMs\""sv,               Json,       "a profile of TensorRT",                                kImport},
     {"\"Layers\""sv,                  Json,       "layer information of TensorRT",                        "pagoda-import --layers reads it beside a profile"},
@@ -429,17 +431,17 @@ std::string with_remedy(std::string what, std::string_view remedy) {
 WhatFile kind_of(std::string_view bytes, std::string_view path) {
   if (bytes.empty()) return {Nothing, "empty", std::string(kAgain)};
   if (auto known = by_first_bytes(bytes)) return *std::move(known);
-  std::string_view head = bytes.substr(0, kHead);
+  const std::string_view head = bytes.substr(0, kHead);
   if (head.find_first_not_of('\0') == std::string_view::npos)
     return {Nothing, "zeros at its beginning, as a download cut short may be", std::string(kAgain)};
   if (const std::string_view encoding = utf16_without_mark(head); !encoding.empty())
     return {Other, "UTF-16 without a byte order mark", cat("convert it first: iconv -f ", encoding, " -t UTF-8 FILE")};
-  if (is_text(head)) {
-    if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);
-    const std::size_t begin = head.find_first_not_of(kSpace);
-    if (begin == std::string_view::npos) return {Nothing, "white space alone", std::string(kAgain)};
-    return by_text(head.substr(begin));
-  }
+  std::string_view text = head;
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  if (text.empty()) return {Nothing, "white space alone", std::string(kAgain)};
+  // Strings of JSON may hold control characters.
+  if (is_text(head) || (is_json(text) && is_text(text.substr(0, 16)))) return by_text(text);
   if (auto known = by_fields(bytes)) return *std::move(known);
   if (const Row* row = first_that_ends(kNames, lower(path))) return row->file();
   return {Unknown, "binary data of no known kind", ""};

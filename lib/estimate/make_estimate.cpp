@@ -38,6 +38,40 @@ void warn_of_custom_operators(const Model& model, const EstimateRequest& request
   }
 }
 
+// Work that no output needs, which engines drop before a run.
+void warn_of_unused_nodes(const Model& model, const EstimateRequest& request, Analysis& analysis) {
+  const Graph& graph = model.main();
+  std::vector<bool> is_needed(graph.values.size()), runs(graph.nodes.size());
+  const auto need = [&](ValueId value) {
+    if (value != kAbsent) is_needed[static_cast<std::size_t>(value)] = true;
+  };
+  std::ranges::for_each(graph.outputs, need);
+  for (std::size_t n = graph.nodes.size(); n-- > 0;) {
+    const Node& node = graph.nodes[n];
+    runs[n] = std::ranges::any_of(node.outputs, [&](ValueId output) {
+      return output != kAbsent && is_needed[static_cast<std::size_t>(output)];
+    });
+    if (!runs[n]) continue;
+    std::ranges::for_each(node.inputs, need);
+    for (const GraphId body : node.bodies())
+      for (const Value& value : model.graph(body).values) need(value.outer);
+  }
+  std::size_t unused = 0;
+  const Node* first = nullptr;
+  Dim work = 0;
+  for (const NodeReport& row : analysis.nodes) {
+    if (row.graph != 0 || runs[static_cast<std::size_t>(row.node)]) continue;
+    ++unused;
+    if (first == nullptr) first = &graph.node(row.node);
+    work += core::flops(row.cost, request.count);
+  }
+  const Count flops = Counter(analysis)(work);
+  if (flops && *flops > 0)
+    warn(analysis, cat(base::counted(static_cast<Int>(unused), "node leads", "nodes lead"), " to no output and ",
+                       unused == 1 ? "is" : "are", " counted: ", base::si(*flops, "FLOP"), ", which engines drop; the first is ",
+                       base::printable(display_name(graph, *first))));
+}
+
 // The published tool walks the main graph alone.
 void warn_of_bodies(const Model& model, Analysis& analysis) {
   std::size_t inside = 0;
@@ -421,6 +455,7 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
   Analysis& analysis = findings.analysis;
   estimate.unset = std::move(unset);
   warn_of_custom_operators(model, request, analysis);
+  warn_of_unused_nodes(model, request, analysis);
   if (has_false_batch)
     warn(analysis,
          "`batch` has no effect: the first dims of the inputs count no independent items; set sizes with `dims` or "

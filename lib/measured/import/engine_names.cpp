@@ -187,6 +187,24 @@ std::string_view engine_work(std::string_view name, std::string_view op_type) {
 std::string_view cause_of_no_row(std::string_view name, std::string_view op_type) {
   if (const std::string_view work = engine_work(name, op_type); !work.empty()) return work;
   if (name_parts(name).empty()) return "no name";
+  struct Row {
+    std::string_view word, what;
+  };
+  // Kernels of many nodes, which their names do not tell.
+  // clang-format off
+  constexpr std::array<Row, 8> kWholeParts = {{
+      {"DmlFusedNode_",              "nodes that DirectML fused"},
+      {"TensorrtExecutionProvider_", "a part that TensorRT ran as a whole"},
+      {"OpenVINOExecutionProvider_", "a part that OpenVINO ran as a whole"},
+      {"QNNExecutionProvider_",      "a part that QNN ran as a whole"},
+      {"CoreMLExecutionProvider_",   "a part that Core ML ran as a whole"},
+      {"NnapiExecutionProvider_",    "a part that NNAPI ran as a whole"},
+      {"triton_",                    "nodes that torch.compile fused"},
+      {"cpp_fused_",                 "nodes that torch.compile fused"},
+  }};
+  // clang-format on
+  for (const Row& row : kWholeParts)
+    if (name.starts_with(row.word)) return row.what;
   // Myelin's kernels, and nodes that a graph transformer added: "LayerNormalization_token_7".
   const bool is_numbered_op = !op_type.empty() && name.starts_with(op_type) &&
                               (name.size() == op_type.size() || name.substr(op_type.size()).starts_with("_token_"));

@@ -8,6 +8,7 @@
 
 #include "import/formats.h"
 #include "pagoda/base/cat.h"
+#include "pagoda/base/json.h"
 #include "pagoda/base/decoded.h"
 #include "pagoda/base/files.h"
 #include "pagoda/base/open_file.h"
@@ -236,13 +237,20 @@ documents::Measured import_profile(std::string_view text, std::string_view subje
   if (plain) text = *plain;
   const std::optional<ProfileFormat> format = options.format ? options.format : recognise_profile(text);
   if (!format) {
+    if (text.empty())
+      throw Error(std::string(subject) +
+                  ": is empty; ONNX Runtime writes its profile when end_profiling() is called, other profilers when the "
+                  "program has ended; expected " +
+                  known_profiles());
+    const base::WhatFile file = base::what_file(text, subject);
+    if (file.form == base::FileForm::Json) (void)base::parse_json(text, subject, "expected " + known_profiles());
     const bool is_layers = has(text.substr(0, 4096), "\"Layers\"");
     throw Error(
         std::string(subject) + ": " +
         (is_layers
              ? "is layer information of TensorRT, which holds no times; give the file of --exportProfile, "
                "and this one with `layers`"
-             : base::is_what(base::what_file(text, subject), base::Reads::Profile) + "; expected " + known_profiles()));
+             : base::is_what(file, base::Reads::Profile) + "; expected " + known_profiles()));
   }
   base::expect_file(text, subject, base::Reads::Profile, known_profiles());  // --format takes any file
   const Importer& importer = importer_of(*format);
