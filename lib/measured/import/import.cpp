@@ -25,7 +25,7 @@ bool has(std::string_view text, std::string_view word) { return text.find(word) 
 std::string_view line_with(std::string_view text, std::string_view word) {
   const std::size_t at = text.find(word);
   if (at == std::string_view::npos) return "";
-  const std::size_t begin = text.rfind('\n', at), end = text.find('\n', at);
+  const std::size_t begin = text.find_last_of("\r\n", at), end = text.find_first_of("\r\n", at);
   const std::size_t first = begin == std::string_view::npos ? 0 : begin + 1;
   return text.substr(first, end == std::string_view::npos ? end : end - first);
 }
@@ -239,8 +239,8 @@ documents::Measured import_profile(std::string_view text, std::string_view subje
   if (!format) {
     if (text.empty())
       throw Error(std::string(subject) +
-                  ": is empty; ONNX Runtime writes its profile when end_profiling() is called, other profilers when the "
-                  "program has ended; expected " +
+                  ": is empty; write or download it again: ONNX Runtime writes its profile when end_profiling() is "
+                  "called, other profilers when the program has ended; expected " +
                   known_profiles());
     const base::WhatFile file = base::what_file(text, subject);
     if (file.form == base::FileForm::Json) (void)base::parse_json(text, subject, "expected " + known_profiles());
