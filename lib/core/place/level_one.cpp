@@ -20,9 +20,14 @@ constexpr int kMostSteps = 10;  // of the whole list of transformers
 // A node that gives the same results for the same inputs.
 bool is_repeatable(const LoadedNode& node) { return !node.is_gone && !node.has_bodies && !is_random(node.op); }
 
-// Operators that have kernels for floats of 16 bits on the CPU, where the runtime folds.
+bool is_all_of(const TensorValue& value, double number) {
+  return std::ranges::all_of(value, [&](const Scalar& each) { return ops::as_real(each) == number; });
+}
+
+}  // namespace
+
 // Source: the kernels that onnxruntime 1.31.1 lists.
-bool folds_half(std::string_view op) {
+bool runs_halves_on_cpu(std::string_view op) {
   constexpr std::string_view kHalf[] = {"Attention",
                                         "BitCast",
                                         "Cast",
@@ -64,12 +69,6 @@ bool folds_half(std::string_view op) {
                                         "Unsqueeze"};
   return is_one_of(op, kHalf);
 }
-
-bool is_all_of(const TensorValue& value, double number) {
-  return std::ranges::all_of(value, [&](const Scalar& each) { return ops::as_real(each) == number; });
-}
-
-}  // namespace
 
 // The runtime's inference follows no sizes that nodes compute: behind a Reshape to such sizes, only the rank is known.
 void LoadedGraph::infer() {
@@ -416,7 +415,7 @@ bool LoadedGraph::fold_constants() {
     const auto is_half = [&](ValueId value) {
       return value != kAbsent && is_float(type(value).element) && bits(type(value).element) == 16;
     };
-    const bool has_kernel = folds_half(each.op) ||
+    const bool has_kernel = runs_halves_on_cpu(each.op) ||
                             (std::ranges::none_of(each.inputs, is_half) && std::ranges::none_of(each.outputs, is_half));
     if (!is_known || !is_tensor || !has_kernel) continue;
     for (const ValueId output : each.outputs)
@@ -430,7 +429,7 @@ bool LoadedGraph::fold_constants() {
 void LoadedGraph::optimise(Release release) {
   static constexpr bool (LoadedGraph::*kRewrites[])() = {
       &LoadedGraph::apply_rules,   &LoadedGraph::merge_equal,     &LoadedGraph::fold_constants, &LoadedGraph::fuse_sums,
-      &LoadedGraph::fuse_reshapes, &LoadedGraph::push_transposes, &LoadedGraph::quantise_biases};
+      &LoadedGraph::fuse_reshapes, &LoadedGraph::fuse_early,      &LoadedGraph::quantise_biases, &LoadedGraph::push_transposes};
   constexpr std::size_t kCount = std::size(kRewrites);
   release_ = release;
   std::size_t unchanged = 0;  // rewrites since the last change

@@ -3,6 +3,7 @@
 #include "place/loaded.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -310,50 +311,60 @@ std::vector<bool> LoadedGraph::constant_in_file() const {
   return known;
 }
 
-// As a reader of the runtime's graph would say it: a node that is left keeps its name. From the results of each node
-// that is left, the file's graph is walked back to tensors that are left, too: what lies between became that node.
-std::vector<Fate> LoadedGraph::fates() const {
-  const std::vector<bool> computed = constant_in_file();
-  std::vector<Fate> fates(graph_.nodes.size(), Fate::Folded);
-  std::vector<bool> is_present(constant_.size(), false);
+std::vector<bool> LoadedGraph::covered(const std::vector<ValueId>& copied) const {
+  std::vector<bool> is_present(constant_.size(), false), is_covered(graph_.nodes.size(), false);
   std::vector<std::int32_t> made(graph_.values.size(), -1);  // by the file's nodes
   for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
     for (const ValueId output : graph_.nodes[n].outputs)
       if (output != kAbsent) made[at(output)] = static_cast<std::int32_t>(n);
-  for (const LoadedNode& each : nodes_) {
-    if (each.is_gone) continue;
-    if (each.file >= 0) fates[at(each.file)] = Fate::Kept;
-    for (const ValueId output : each.outputs)
-      if (output != kAbsent) is_present[at(output)] = true;
-  }
-  for (const LoadedNode& each : nodes_) {
-    if (each.is_gone) continue;
+  for (const LoadedNode& each : nodes_)
+    if (!each.is_gone)
+      for (const ValueId output : each.outputs)
+        if (output != kAbsent) is_present[at(output)] = true;
+  const auto walk = [&](const std::vector<ValueId>& outputs, const std::vector<ValueId>& inputs) {
     std::set<std::int32_t> seen;
     std::vector<std::int32_t> todo;
     const auto add = [&](ValueId value) {
       if (value != kAbsent && !is_made(value) && made[at(value)] >= 0 && seen.insert(made[at(value)]).second)
         todo.push_back(made[at(value)]);
     };
-    for (const ValueId output : each.outputs) add(output);
+    for (const ValueId output : outputs) add(output);
     while (!todo.empty()) {
       const std::int32_t id = todo.back();
       todo.pop_back();
-      if (fates[at(id)] != Fate::Kept) fates[at(id)] = Fate::Fused;
+      is_covered[at(id)] = true;
       const Node& from = graph_.node(id);
       std::vector<ValueId> reads(from.inputs.begin(), from.inputs.end());
       for (const GraphId body : from.bodies()) find_captured(body, reads);
-      for (const ValueId value : reads) {
-        if (value == kAbsent || is_present[at(value)]) continue;
-        if (std::ranges::find(each.inputs, value) != each.inputs.end()) continue;
-        add(value);
-      }
+      for (const ValueId value : reads)
+        if (value != kAbsent && !is_present[at(value)] && std::ranges::find(inputs, value) == inputs.end()) add(value);
     }
+  };
+  for (const LoadedNode& each : nodes_)
+    if (!each.is_gone) walk(each.outputs, each.inputs);
+  for (const ValueId value : copied) walk({value}, {});
+  return is_covered;
+}
+
+std::vector<Fate> LoadedGraph::fates(const std::vector<bool>& is_covered_later) const {
+  const auto is_half = [&](ValueId value) {
+    return value != kAbsent && is_float(type(value).element) && bits(type(value).element) == 16;
+  };
+  // The runtime's graph for the CPU has a Cast behind these.
+  std::vector<ValueId> cast;
+  for (const LoadedNode& each : nodes_)
+    if (!each.is_gone && !runs_halves_on_cpu(each.op))
+      std::ranges::copy_if(each.outputs, std::back_inserter(cast), is_half);
+  const std::vector<bool> computed = constant_in_file(), is_covered = covered(cast);
+  std::vector<Fate> fates(graph_.nodes.size(), Fate::Folded);
+  for (std::size_t n = 0; n < fates.size(); ++n) {
+    const bool is_constant = std::ranges::all_of(graph_.nodes[n].outputs, [&](ValueId value) {
+      return value == kAbsent || computed[at(value)];
+    });
+    if (!is_constant && (is_covered[n] || (!is_covered_later.empty() && is_covered_later[n]))) fates[n] = Fate::Fused;
   }
-  for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
-    if (fates[n] == Fate::Fused && std::ranges::all_of(graph_.nodes[n].outputs, [&](ValueId value) {
-          return value == kAbsent || computed[at(value)];
-        }))
-      fates[n] = Fate::Folded;
+  for (const LoadedNode& each : nodes_)
+    if (!each.is_gone && each.file >= 0) fates[at(each.file)] = Fate::Kept;
   return fates;
 }
 

@@ -23,6 +23,7 @@ struct LoadedNode {
   std::vector<ValueId> inputs, captured, outputs;  // captured: read by its bodies
   bool is_gone = false;
   bool has_bodies = false;
+  bool is_remade = false;    // under another name, in the layout of the provider
   bool is_expanded = false;  // the runtime runs the nodes by which ONNX defines the operator
   std::vector<std::int64_t> axes =
       {};                // where transposes moved them, or of a node that the runtime made; perm of Transpose
@@ -37,6 +38,8 @@ inline LoadedNode made_node(std::string_view op, std::vector<ValueId> inputs, st
 inline bool is_random(std::string_view op) {
   return op.starts_with("Random") || op == "Bernoulli" || op == "Multinomial";
 }
+// Whether the CPU has a kernel of the operator for floats of 16 bits.
+bool runs_halves_on_cpu(std::string_view op);
 // The whole number of a scalar; empty if it is not known.
 inline std::optional<std::int64_t> integer_of(const Scalar& scalar) {
   const Dim* dim = std::get_if<Dim>(&scalar);
@@ -71,7 +74,15 @@ class LoadedGraph {
   // The nodes that are left, in the runtime's order: depth first from nodes whose results nothing reads, from the last
   // one back. It decides which of equal nodes stays.
   const std::vector<std::int32_t>& order() const;
-  std::vector<Fate> fates() const;  // by node of the file
+  // Work with channels last, where the provider does.
+  void change_layout(const std::vector<std::int32_t>& nodes);
+  // What the next levels fuse of the nodes that the provider took. The names are those of the table in fusions.cpp.
+  void fuse_late(const std::vector<std::string>& fusions, const std::vector<bool>& is_taken);
+  // By node of the file: whether a node that is left does its work, as a reader of the graph would say it. From each
+  // result that is left, the file's graph is walked back to tensors that are left, too. `copied` are written by copies.
+  std::vector<bool> covered(const std::vector<ValueId>& copied) const;
+  // By node of the file. `is_covered_later`: covered(), of the graph as it runs.
+  std::vector<Fate> fates(const std::vector<bool>& is_covered_later) const;
   bool is_constant(ValueId value) const { return value != kAbsent && constant_[at(value)]; }
   // By value: whether it depends on no input of the model.
   std::vector<bool> computed() const;
@@ -104,6 +115,7 @@ class LoadedGraph {
   const std::vector<std::int32_t>& readers(ValueId value) const { return readers_[at(value)]; }
 
  private:
+  class Fuser;       // fusions.cpp
   class Transposer;  // transposes.cpp
 
   static std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
@@ -149,6 +161,7 @@ class LoadedGraph {
   bool fuse_reshapes();
   bool fuse_chain(std::int32_t id);
   void split_dequantised();
+  bool fuse_early();
   bool push_transposes();
   bool quantise_biases();
   bool is_dequantised(ValueId value, std::optional<std::int64_t> axis) const;

@@ -27,6 +27,14 @@ TensorType transposed(TensorType type, const Axes& perm) {
   return type;
 }
 
+// [0,2,3,1]
+Axes channels_last(std::size_t rank) {
+  Axes perm(rank);
+  std::iota(perm.begin(), perm.end(), 0);
+  if (rank > 2) std::rotate(perm.begin() + 1, perm.begin() + 2, perm.end());
+  return perm;
+}
+
 TensorType unsqueezed(TensorType type, const Axes& axes) {
   if (!type.shape) return type;
   Shape sizes;
@@ -43,6 +51,21 @@ TensorType unsqueezed(TensorType type, const Axes& axes) {
 class LoadedGraph::Transposer {
  public:
   explicit Transposer(LoadedGraph& graph) : graph_(graph), opset_(graph.model_.opset("")) {}
+
+  // Nodes work with channels last, between Transposes, which then move outwards.
+  // Source: onnxruntime/core/optimizer/layout_transformation/layout_transformation.cc.
+  void change_layout(const std::vector<std::int32_t>& nodes) {
+    for (const std::int32_t id : nodes) {
+      const std::optional<std::size_t> rank = rank_of(node(id).inputs[0]);
+      if (!rank || *rank < 3) continue;
+      const Axes last = channels_last(*rank);
+      transpose_input(id, 0, last);
+      transpose_output(id, 0, inverse(last));
+      node(id).is_remade = true;
+    }
+    is_changing_layout_ = true;
+    run();
+  }
 
   bool run() {
     if (opset_ < kFirstOpset) return false;
@@ -218,6 +241,9 @@ class LoadedGraph::Transposer {
 
   bool is_cheaper(const Push& each, Passage passage) const {
     if (passage == Passage::Transpose) return true;
+    // Those of a layout move wherever they can, but not before each operand of a Concat.
+    const Axes last = is_changing_layout_ ? channels_last(each.perm.size()) : Axes();
+    if (is_changing_layout_ && passage != Passage::Concat && (each.perm == last || each.inverse == last)) return true;
     int cost = 0;
     for (const std::size_t i : each.inputs) cost += cost_of(node(each.node).inputs[i], each.perm);
     if (cost >= 0 || !moves_outputs(passage)) return cost < 0;
@@ -770,6 +796,7 @@ class LoadedGraph::Transposer {
 
   LoadedGraph& graph_;
   std::int64_t opset_;
+  bool is_changing_layout_ = false;
   std::unordered_set<ValueId> leading_;  // through nodes that a Transpose can pass, to a Transpose
 };
 
@@ -777,5 +804,7 @@ bool LoadedGraph::push_transposes() {
   split_dequantised();
   return Transposer(*this).run();
 }
+
+void LoadedGraph::change_layout(const std::vector<std::int32_t>& nodes) { Transposer(*this).change_layout(nodes); }
 
 }  // namespace pagoda::inline core
