@@ -49,7 +49,7 @@ constexpr FusionRow kFusions[] = {
     {"SimplifiedLayerNorm", "Mul(Div(x,Sqrt(Add(ReduceMean(Pow(x,#2)),#))),@)", 0, {}, Extra::LastAxes},
     {"SimplifiedLayerNorm", "Mul(Mul(x,Div(#1,Sqrt(Add(ReduceMean(Pow(x,#2)),#)))),@)", 0, {}, Extra::LastAxes},
     {"SimplifiedLayerNorm", "Mul(Mul(x,Reciprocal(Sqrt(Add(ReduceMean(Pow(x,#2)),#)))),@)", 0, {}, Extra::LastAxes},
-    {"SkipLayerNorm", "LayerNormalization(Add(x,y),@,@)", 0, {}, Extra::SameShape},
+    {"SkipLayerNorm", "LayerNormalization(Add(x,y),@)", 0, {}, Extra::SameShape},
     {"MatMulTranspose", "MatMul|com.microsoft.FusedMatMul(Transpose(x),y)", 0, {}, Extra::LastSwapped},
     {"MatMulTranspose", "MatMul|com.microsoft.FusedMatMul(x,Transpose(y))", 0, {}, Extra::LastSwapped},
     {"BiasGelu", "Gelu|com.microsoft.Gelu(Add(x,@))"},
@@ -123,8 +123,12 @@ class LoadedGraph::Fuser {
           return graph_.node(id).op != "Transpose" || swaps_last(graph_.node(id));
         });
       case Extra::SameShape: {
-        const Shape *x = graph_.shape(bound_["x"]), *y = graph_.shape(bound_["y"]);
-        return x != nullptr && y != nullptr && x->size() == 3 && *x == *y;
+        constexpr std::size_t kRank = 3;
+        const Shape* sizes = graph_.shape(bound_["x"]);
+        if (sizes == nullptr || sizes->size() != kRank) return false;
+        for (std::size_t i = 0; i < kRank; ++i)
+          if (!graph_.is_same_size(bound_["x"], bound_["y"], i)) return false;
+        return true;
       }
     }
     return false;

@@ -70,6 +70,17 @@ bool runs_halves_on_cpu(std::string_view op) {
   return is_one_of(op, kHalf);
 }
 
+// Whether ONNX infers the shapes of what the node computes.
+bool LoadedGraph::has_inference(const LoadedNode& node) const {
+  constexpr std::string_view kLacking[] = {"FeatureVectorizer", "Imputer",      "LinearRegressor", "Normalizer",
+                                           "SVMClassifier",     "SVMRegressor", "Scaler"};
+  constexpr std::int64_t kFirstOfTrees = 3;
+  if (node.domain != "ai.onnx.ml") return true;
+  if (node.op.starts_with("TreeEnsemble")) return model_.opset("ai.onnx.ml") >= kFirstOfTrees;
+  const Shape* data = node.op == "ArrayFeatureExtractor" ? shape(node.inputs[0]) : nullptr;
+  return !is_one_of(node.op, kLacking) && (data == nullptr || data->size() != 1);
+}
+
 // The runtime's inference follows no sizes that nodes compute: behind a Reshape to such sizes, only the rank is known.
 void LoadedGraph::infer() {
   const std::vector<std::int32_t> order = this->order();
@@ -82,8 +93,8 @@ void LoadedGraph::infer(std::int32_t id) {
   const auto is_vague = [&](ValueId value) { return value != kAbsent && vague_[at(value)]; };
   const bool has_sizes = is_one_of(each.op, kSized) && is_plain(each) && !each.inputs.empty();
   const auto is_given = [&](ValueId value) { return value == kAbsent || is_constant(value); };
-  const bool is_unsized =
-      has_sizes && !(each.op == "Range" ? std::ranges::all_of(each.inputs, is_given) : is_given(each.inputs.back()));
+  // Nor does the runtime know how often a loop runs.
+  const bool is_unsized = each.op == "Loop" || !has_inference(each) || (has_sizes && !(each.op == "Range" ? std::ranges::all_of(each.inputs, is_given) : is_given(each.inputs.back())));
   const bool is_behind = has_sizes                              ? each.op == "Expand" && is_vague(each.inputs.front())
                          : each.op == "Shape" && is_plain(each) ? false
                                                                 : std::ranges::any_of(each.inputs, is_vague);
@@ -158,7 +169,9 @@ bool LoadedGraph::apply_rule(std::int32_t id) {
     const bool is_stored_one = is_constant(first) && writer(first) < 0 && (second == kAbsent || is_constant(second));
     if (!is_stored_one || produces_output(each)) return false;
     const ValueId result = each.outputs.front();
-    return bypass(id, add_value(result, type(result), true));
+    const ValueId moved = add_value(result, type(result), true);
+    if (const TensorValue* held = known(result)) constants_.emplace(moved, held);
+    return bypass(id, moved);
   }
   if (each.op == "Expand") {
     const TensorValue* target = known(second);
@@ -287,7 +300,10 @@ bool LoadedGraph::fuse_pad(std::int32_t id) {
     const std::string_view padding = node(reader).like->text("auto_pad");
     if (!padding.empty() && padding != "NOTSET") return false;
   }
-  return bypass(id, pad.inputs[0]);
+  const ValueId padded = pad.outputs.front(), source = pad.inputs[0];
+  remove(id);
+  replace(padded, source);
+  return true;
 }
 
 // --- steps over the whole graph ---
@@ -320,13 +336,17 @@ std::string LoadedGraph::key_of(ValueId value) const {
   constexpr ElementType kTypes[] = {ElementType::Float32, ElementType::Float16, ElementType::Float64,
                                     ElementType::Int32, ElementType::Int64};
   const TensorValue* held = known(value);
-  if (value == kAbsent || !is_constant(value) || held == nullptr || held->size() > kShared ||
+  // An old file lists its stored tensors as inputs, too.
+  const bool is_in_file =
+      value != kAbsent && !is_made(value) &&
+      (is_stored(value) || constants_.contains(value) || (release_ >= kSince1_27 && graph_.is_stored(value)));
+  if (!is_in_file || !is_constant(value) || held == nullptr || held->size() > kShared ||
       std::ranges::find(kTypes, type(value).element) == std::end(kTypes))
     return std::to_string(value);
   std::string key = cat("=", to_string(type(value)), ":");
   for (const Scalar& each : *held) {
     if (const auto* real = std::get_if<double>(&each))
-      key += cat(std::to_string(*real), ",");
+      key += cat(base::shortest(*real), ",");
     else if (const auto whole = integer_of(each))
       key += cat(*whole, ",");
     else
@@ -415,12 +435,15 @@ bool LoadedGraph::fold_constants() {
     const auto is_half = [&](ValueId value) {
       return value != kAbsent && is_float(type(value).element) && bits(type(value).element) == 16;
     };
-    const bool has_kernel = runs_halves_on_cpu(each.op) ||
-                            (std::ranges::none_of(each.inputs, is_half) && std::ranges::none_of(each.outputs, is_half));
+    const bool has_kernel = !is_defined_by_others(each) &&
+                            (runs_halves_on_cpu(each.op) || (std::ranges::none_of(each.inputs, is_half) && std::ranges::none_of(each.outputs, is_half)));
     if (!is_known || !is_tensor || !has_kernel) continue;
     for (const ValueId output : each.outputs)
       if (output != kAbsent) constant_[at(output)] = true;
+    const std::vector<ValueId> inputs = each.inputs;
     remove(n);
+    for (const ValueId input : inputs)
+      if (writer(input) >= 0) remove_unread(writer(input));
     has_changed = true;
   }
   return has_changed;

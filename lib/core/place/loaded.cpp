@@ -117,8 +117,7 @@ std::optional<std::size_t> LoadedGraph::wide_rank(ValueId value) const {
   return sizes->size() - static_cast<std::size_t>(ones);
 }
 
-void LoadedGraph::expand(const Provider& provider) {
-  // Defined by other operators, and without a kernel for the CPU.
+bool is_defined_by_others(const LoadedNode& node) {
   constexpr std::string_view kDefined[] = {"Bernoulli",
                                            "CastLike",
                                            "CenterCropPad",
@@ -129,9 +128,13 @@ void LoadedGraph::expand(const Provider& provider) {
                                            "SequenceMap",
                                            "SoftmaxCrossEntropyLoss",
                                            "Swish"};
+  return is_plain(node) && std::ranges::find(kDefined, node.op) != std::end(kDefined);
+}
+
+void LoadedGraph::expand(const Provider& provider) {
   for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
     LoadedNode& each = nodes_[n];
-    if (!is_plain(each) || std::ranges::find(kDefined, each.op) == std::end(kDefined)) continue;
+    if (each.is_gone || !is_defined_by_others(each)) continue;
     const auto found = provider.operators.find(each.op);
     if (found != provider.operators.end() && !found->second.kernels.empty()) continue;
     if (each.op != "CastLike") {
@@ -146,10 +149,12 @@ void LoadedGraph::expand(const Provider& provider) {
 }
 
 const TensorValue* LoadedGraph::known(ValueId value) const {
-  if (value == kAbsent || is_made(value)) return nullptr;
-  const std::int32_t stored = graph_.value(value).initializer;
-  const auto& held = stored < 0 ? analysis_.values[at(value)] : graph_.initializers[at(stored)].value;
-  if (held) return &*held;
+  if (value == kAbsent) return nullptr;
+  if (!is_made(value)) {
+    const std::int32_t stored = graph_.value(value).initializer;
+    const auto& held = stored < 0 ? analysis_.values[at(value)] : graph_.initializers[at(stored)].value;
+    if (held) return &*held;
+  }
   const auto written = constants_.find(value);
   return written == constants_.end() ? nullptr : written->second;
 }
@@ -264,8 +269,8 @@ void LoadedGraph::remove(std::int32_t id) {
 
 void LoadedGraph::remove_unread(std::int32_t id) {
   const LoadedNode& each = node(id);
-  if (each.is_gone || produces_output(each) || each.outputs.size() != 1 || !readers(each.outputs.front()).empty())
-    return;
+  const auto is_read = [&](ValueId value) { return value != kAbsent && !readers(value).empty(); };
+  if (each.is_gone || produces_output(each) || std::ranges::any_of(each.outputs, is_read)) return;
   const std::vector<ValueId> inputs = each.inputs;
   remove(id);
   for (const ValueId input : inputs)
@@ -274,6 +279,9 @@ void LoadedGraph::remove_unread(std::int32_t id) {
 
 bool LoadedGraph::bypass(std::int32_t id, ValueId kept) {
   if (kept == kAbsent || produces_output(node(id))) return false;
+  // The runtime takes only a lone input of the model past a node.
+  const auto inputs = std::ranges::count_if(node(id).inputs, [](ValueId value) { return value != kAbsent; });
+  if (writer(kept) < 0 && !is_constant(kept) && inputs > 1) return false;
   replace(node(id).outputs.front(), kept);
   remove(id);
   return true;

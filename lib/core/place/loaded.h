@@ -38,6 +38,8 @@ inline LoadedNode made_node(std::string_view op, std::vector<ValueId> inputs, st
 inline bool is_random(std::string_view op) {
   return op.starts_with("Random") || op == "Bernoulli" || op == "Multinomial";
 }
+// ONNX defines the operator by others, and the CPU has no kernel of it.
+bool is_defined_by_others(const LoadedNode& node);
 // Whether the CPU has a kernel of the operator for floats of 16 bits.
 bool runs_halves_on_cpu(std::string_view op);
 // The whole number of a scalar; empty if it is not known.
@@ -53,6 +55,8 @@ std::optional<std::vector<std::string>> texts_of(const Attribute& attribute);
 // Of ONNX Runtime: {1, 21}.
 using Release = std::pair<int, int>;
 inline constexpr Release kSince1_21 = {1, 21};  // products of more than two dims, and biases, are rewritten since then
+inline constexpr Release kSince1_27 = {1, 27};  // stored tensors that are inputs, too, are shared since then
+inline constexpr Release kSince1_28 = {1, 28};  // a Transpose passes a Reshape that splits dims since then
 
 // What became of a node of the file.
 enum class Fate : std::uint8_t {
@@ -145,6 +149,7 @@ class LoadedGraph {
   // The second node's work becomes part of the first, which writes the second's result.
   void fuse(std::int32_t into, std::int32_t next);
 
+  bool has_inference(const LoadedNode& node) const;
   void infer();
   void infer(std::int32_t id);
   bool apply_rules();

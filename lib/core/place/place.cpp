@@ -77,7 +77,7 @@ class Placer {
       is_taken[index(n)] = is_on(n, PlacedOn::Provider);
       if (is_taken[index(n)] && is_in(provider_.channels_last, nodes_[index(n)])) moved.push_back(n);
     }
-    if (!moved.empty()) running.change_layout(moved);
+    if (!provider_.channels_last.empty()) running.change_layout(moved);
     if (form_ == PlacementForm::Default) running.fuse_late(provider_.fusions, is_taken);
     std::vector<ValueId> copied;
     for (const PlacedCopy& copy : result_.copies)
@@ -89,9 +89,9 @@ class Placer {
     for (const std::int32_t n : order_) {
       const LoadedNode &asked = nodes_[index(n)], &run = running.nodes()[index(n)];
       if (asked.file < 0) continue;
-      const bool is_other =
-          asked.is_expanded || (provider_.names_what_runs && (run.is_gone || (run.is_remade && is_mixed)));
-      if (is_other) rows_[index(n)] = {.on = PlacedOn::Fused, .part = -1, .reason = {}};
+      const bool is_expanded = asked.is_expanded || (is_on(n, PlacedOn::Cpu) && is_defined_by_others(asked));
+      const bool is_renamed = provider_.names_what_runs && run.is_remade && is_mixed;
+      if (is_expanded || is_renamed || (run.is_gone && !provider_.channels_last.empty())) rows_[index(n)] = {.on = PlacedOn::Fused, .part = -1, .reason = {}};
       result_.nodes[index(asked.file)] = std::move(rows_[index(n)]);
     }
   }
@@ -373,8 +373,8 @@ const ProviderCure* cure_of(const Provider& provider, std::string_view reason, s
 GraphPlacement place(const Model& model, const Analysis& analysis, const Provider& provider,
                      const PlaceOptions& options) {
   LoadedGraph loaded(model, analysis);
-  loaded.expand(provider);
   if (options.form == PlacementForm::Default) loaded.optimise(release_of(provider.version));
+  loaded.expand(provider);
   return Placer(model, loaded, provider, options).run();
 }
 

@@ -36,7 +36,8 @@ bool LoadedGraph::fuse_sums() {
       return (height == Dim(1) && (*added)[1] == width) ||
              (height == (*rows)[0] && ((*added)[1] == Dim(1) || (*added)[1] == width));
     };
-    if (!is_row && !(is_matrix && added->size() == 2 && fits((*added)[0]))) continue;
+    if (!is_row && !(is_matrix && added->size() == 2 && !vague_[at(left)] && !vague_[at(bias)] && fits((*added)[0])))
+      continue;
     LoadedNode gemm = made_node("Gemm", {left, right, bias}, sum.outputs);
     const Shape sizes = *rows;
     remove(id);

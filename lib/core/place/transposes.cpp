@@ -520,7 +520,7 @@ class LoadedGraph::Transposer {
       }
       case Passage::Reshape: {
         const std::optional<Axes> perm = perm_of_reshape(each);
-        return perm ? merge(each, *perm) : pass_split(each);
+        return perm ? merge(each, *perm) : graph_.release_ >= kSince1_28 && pass_split(each);
       }
     }
     transpose_inputs(each);
