@@ -32,8 +32,8 @@ enum class Extra : std::uint8_t {
 // others of the pattern alone.
 struct FusionRow {
   std::string_view name, pattern;
-  std::int64_t early_opset = 0;   // from this one on, the first level fuses it on every provider; 0: never
-  std::string_view keeps = {};    // the node whose name is left
+  std::int64_t early_opset = 0;  // from this one on, the first level fuses it on every provider; 0: never
+  std::string_view keeps = {};   // the node whose name is left
   Extra extra = Extra::None;
 };
 
@@ -119,9 +119,8 @@ class LoadedGraph::Fuser {
         return std::ranges::all_of(
             nodes_, [&](std::int32_t id) { return graph_.node(id).op != "ReduceMean" || is_over_last(id); });
       case Extra::LastSwapped:
-        return std::ranges::all_of(nodes_, [&](std::int32_t id) {
-          return graph_.node(id).op != "Transpose" || swaps_last(graph_.node(id));
-        });
+        return std::ranges::all_of(
+            nodes_, [&](std::int32_t id) { return graph_.node(id).op != "Transpose" || swaps_last(graph_.node(id)); });
       case Extra::SameShape: {
         constexpr std::size_t kRank = 3;
         const Shape* sizes = graph_.shape(bound_["x"]);
@@ -294,9 +293,9 @@ class LoadedGraph::Fuser {
       begin = stored_integer(node.inputs[1]);
       end = begin;
     } else if (node.op == "Slice" && node.inputs.size() > 2) {
-      axis = !node.axes.empty()         ? std::optional(node.axes.front())
+      axis = !node.axes.empty()       ? std::optional(node.axes.front())
              : node.inputs.size() > 3 ? stored_integer(node.inputs[3])
-                                        : std::optional<std::int64_t>(0);
+                                      : std::optional<std::int64_t>(0);
       begin = stored_integer(node.inputs[1]);
       end = stored_integer(node.inputs[2]);
       if (node.inputs.size() > 4 && stored_integer(node.inputs[4]) != 1) return std::nullopt;

@@ -17,8 +17,12 @@ namespace {
 
 constexpr int kMostSteps = 10;  // of the whole list of transformers
 
-// A node that gives the same results for the same inputs.
-bool is_repeatable(const LoadedNode& node) { return !node.is_gone && !node.has_bodies && !is_random(node.op); }
+// A node that the runtime knows to give the same results for the same inputs.
+bool is_repeatable(const LoadedNode& node) {
+  const bool is_known = is_plain(node) ? !is_random(node.op) && node.op != "Dropout"
+                                       : node.domain == "com.microsoft" && (quantises(node) || dequantises(node));
+  return is_known && !node.is_gone && !node.has_bodies;
+}
 
 bool is_all_of(const TensorValue& value, double number) {
   return std::ranges::all_of(value, [&](const Scalar& each) { return ops::as_real(each) == number; });
@@ -94,7 +98,9 @@ void LoadedGraph::infer(std::int32_t id) {
   const bool has_sizes = is_one_of(each.op, kSized) && is_plain(each) && !each.inputs.empty();
   const auto is_given = [&](ValueId value) { return value == kAbsent || is_constant(value); };
   // Nor does the runtime know how often a loop runs.
-  const bool is_unsized = each.op == "Loop" || !has_inference(each) || (has_sizes && !(each.op == "Range" ? std::ranges::all_of(each.inputs, is_given) : is_given(each.inputs.back())));
+  const bool is_unsized =
+      each.op == "Loop" || !has_inference(each) ||
+      (has_sizes && !(each.op == "Range" ? std::ranges::all_of(each.inputs, is_given) : is_given(each.inputs.back())));
   const bool is_behind = has_sizes                              ? each.op == "Expand" && is_vague(each.inputs.front())
                          : each.op == "Shape" && is_plain(each) ? false
                                                                 : std::ranges::any_of(each.inputs, is_vague);
@@ -330,6 +336,41 @@ void LoadedGraph::split_dequantised() {
   }
 }
 
+// Of two pairs of QuantizeLinear and DequantizeLinear in a row, the middle ones go: the outer ones get other scales.
+bool LoadedGraph::remove_double_pairs() {
+  bool has_changed = false;
+  const auto other_end = [&](std::int32_t id, bool is_before) {
+    const ValueId value = is_before ? node(id).inputs[0] : node(id).outputs[0];
+    const std::int32_t writes = writer(value), reads = only_reader(value);
+    return reads < 0 || writes < 0 ? -1 : is_before ? writes : reads;
+  };
+  const auto is_same_number = [&](ValueId a, ValueId b) {
+    const TensorValue *x = known(a), *y = known(b);
+    return is_constant(a) && is_constant(b) && (a == b || (x != nullptr && y != nullptr && x->size() == 1 && *x == *y));
+  };
+  const auto is_pair = [&](std::int32_t first, std::int32_t second) {
+    return node(first).inputs.size() == 3 && node(second).inputs.size() == 3 &&
+           bits(type(node(first).outputs[0]).element) == 8 &&
+           is_same_number(node(first).inputs[1], node(second).inputs[1]) &&
+           is_same_number(node(first).inputs[2], node(second).inputs[2]);
+  };
+  const std::vector<std::int32_t> order = this->order();
+  for (const std::int32_t id : order) {
+    if (node(id).is_gone || !dequantises(node(id))) continue;
+    const std::int32_t before = other_end(id, true), next = other_end(id, false);
+    const std::int32_t last = next < 0 || !quantises(node(next)) ? -1 : other_end(next, false);
+    if (before < 0 || last < 0 || !quantises(node(before)) || !dequantises(node(last))) continue;
+    const bool is_alike = type(node(before).outputs[0]).element == type(node(next).outputs[0]).element;
+    if (!is_alike || !is_pair(before, id) || !is_pair(next, last)) continue;
+    const ValueId source = node(id).inputs[0];
+    remove(id);
+    remove(next);
+    set_input(last, 0, source);
+    has_changed = true;
+  }
+  return has_changed;
+}
+
 // A stored tensor of few elements equals others of its type, shape and elements.
 std::string LoadedGraph::key_of(ValueId value) const {
   constexpr std::size_t kShared = 8;
@@ -435,8 +476,9 @@ bool LoadedGraph::fold_constants() {
     const auto is_half = [&](ValueId value) {
       return value != kAbsent && is_float(type(value).element) && bits(type(value).element) == 16;
     };
-    const bool has_kernel = !is_defined_by_others(each) &&
-                            (runs_halves_on_cpu(each.op) || (std::ranges::none_of(each.inputs, is_half) && std::ranges::none_of(each.outputs, is_half)));
+    const bool has_kernel =
+        !is_defined_by_others(each) && (runs_halves_on_cpu(each.op) || (std::ranges::none_of(each.inputs, is_half) &&
+                                                                        std::ranges::none_of(each.outputs, is_half)));
     if (!is_known || !is_tensor || !has_kernel) continue;
     for (const ValueId output : each.outputs)
       if (output != kAbsent) constant_[at(output)] = true;
@@ -451,10 +493,12 @@ bool LoadedGraph::fold_constants() {
 
 void LoadedGraph::optimise(Release release) {
   static constexpr bool (LoadedGraph::*kRewrites[])() = {
-      &LoadedGraph::apply_rules,   &LoadedGraph::merge_equal,     &LoadedGraph::fold_constants, &LoadedGraph::fuse_sums,
-      &LoadedGraph::fuse_reshapes, &LoadedGraph::fuse_early,      &LoadedGraph::quantise_biases, &LoadedGraph::push_transposes};
+      &LoadedGraph::apply_rules,    &LoadedGraph::remove_double_pairs, &LoadedGraph::merge_equal,
+      &LoadedGraph::fold_constants, &LoadedGraph::fuse_sums,           &LoadedGraph::fuse_reshapes,
+      &LoadedGraph::fuse_early,     &LoadedGraph::quantise_biases,     &LoadedGraph::push_transposes};
   constexpr std::size_t kCount = std::size(kRewrites);
   release_ = release;
+  split_dequantised();
   std::size_t unchanged = 0;  // rewrites since the last change
   for (std::size_t i = 0; i < kMostSteps * kCount && unchanged < kCount; ++i) {
     if (unchanged == 0) infer();

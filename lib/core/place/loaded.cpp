@@ -3,7 +3,6 @@
 #include "place/loaded.h"
 
 #include <algorithm>
-#include <iterator>
 #include <set>
 #include <utility>
 
@@ -358,17 +357,17 @@ std::vector<Fate> LoadedGraph::fates(const std::vector<bool>& is_covered_later) 
   const auto is_half = [&](ValueId value) {
     return value != kAbsent && is_float(type(value).element) && bits(type(value).element) == 16;
   };
-  // The runtime's graph for the CPU has a Cast behind these.
+  // The runtime's graph for the CPU has a Cast behind these, or other nodes in their place.
   std::vector<ValueId> cast;
   for (const LoadedNode& each : nodes_)
-    if (!each.is_gone && !runs_halves_on_cpu(each.op))
-      std::ranges::copy_if(each.outputs, std::back_inserter(cast), is_half);
+    if (!each.is_gone)
+      for (const ValueId value : each.outputs)
+        if (is_defined_by_others(each) || (is_half(value) && !runs_halves_on_cpu(each.op))) cast.push_back(value);
   const std::vector<bool> computed = constant_in_file(), is_covered = covered(cast);
   std::vector<Fate> fates(graph_.nodes.size(), Fate::Folded);
   for (std::size_t n = 0; n < fates.size(); ++n) {
-    const bool is_constant = std::ranges::all_of(graph_.nodes[n].outputs, [&](ValueId value) {
-      return value == kAbsent || computed[at(value)];
-    });
+    const bool is_constant = std::ranges::all_of(
+        graph_.nodes[n].outputs, [&](ValueId value) { return value == kAbsent || computed[at(value)]; });
     if (!is_constant && (is_covered[n] || (!is_covered_later.empty() && is_covered_later[n]))) fates[n] = Fate::Fused;
   }
   for (const LoadedNode& each : nodes_)

@@ -31,6 +31,8 @@ struct LoadedNode {
 };
 
 inline bool is_plain(const LoadedNode& node) { return node.domain.empty(); }
+inline bool quantises(const LoadedNode& node) { return node.op == "QuantizeLinear"; }
+inline bool dequantises(const LoadedNode& node) { return node.op == "DequantizeLinear"; }
 // A node that the runtime makes.
 inline LoadedNode made_node(std::string_view op, std::vector<ValueId> inputs, std::vector<ValueId> outputs = {}) {
   return {.op = op, .domain = "", .inputs = std::move(inputs), .captured = {}, .outputs = std::move(outputs)};
@@ -56,7 +58,7 @@ std::optional<std::vector<std::string>> texts_of(const Attribute& attribute);
 using Release = std::pair<int, int>;
 inline constexpr Release kSince1_21 = {1, 21};  // products of more than two dims, and biases, are rewritten since then
 inline constexpr Release kSince1_27 = {1, 27};  // stored tensors that are inputs, too, are shared since then
-inline constexpr Release kSince1_28 = {1, 28};  // a Transpose passes a Reshape that splits dims since then
+inline constexpr Release kSince1_28 = {1, 28};  // a Transpose passes Elu, and a Reshape that splits dims, since then
 
 // What became of a node of the file.
 enum class Fate : std::uint8_t {
@@ -157,6 +159,7 @@ class LoadedGraph {
   bool fuse_into_conv(std::int32_t id);
   void fuse_weights(std::int32_t id, std::int32_t next);
   bool fuse_pad(std::int32_t id);
+  bool remove_double_pairs();
   bool merge_equal();
   bool fold_constants();
   bool fuse_sums();

@@ -91,7 +91,10 @@ class Placer {
       if (asked.file < 0) continue;
       const bool is_expanded = asked.is_expanded || (is_on(n, PlacedOn::Cpu) && is_defined_by_others(asked));
       const bool is_renamed = provider_.names_what_runs && run.is_remade && is_mixed;
-      if (is_expanded || is_renamed || (run.is_gone && !provider_.channels_last.empty())) rows_[index(n)] = {.on = PlacedOn::Fused, .part = -1, .reason = {}};
+      // A Q or DQ is made anew beside a Transpose, and judged as before.
+      const bool is_pair = quantises(asked) || dequantises(asked);
+      const bool is_gone = run.is_gone && (provider_.names_what_runs || (!provider_.channels_last.empty() && !is_pair));
+      if (is_expanded || is_renamed || is_gone) rows_[index(n)] = {.on = PlacedOn::Fused, .part = -1, .reason = {}};
       result_.nodes[index(asked.file)] = std::move(rows_[index(n)]);
     }
   }

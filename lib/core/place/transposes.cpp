@@ -195,7 +195,7 @@ class LoadedGraph::Transposer {
       const LoadedNode& each = node(*id);
       if (each.op == "Transpose" && is_plain(each)) {
         leading_.insert(each.inputs[0]);
-      } else if (moves_outputs(passage_of(each)) &&
+      } else if (moves_outputs(passage_of(each, graph_.release_)) &&
                  std::ranges::any_of(each.outputs, [&](ValueId value) { return leading_.contains(value); })) {
         for (const std::size_t i : passed_inputs(each)) leading_.insert(each.inputs[i]);
       }
@@ -203,7 +203,7 @@ class LoadedGraph::Transposer {
   }
 
   std::vector<std::size_t> passed_inputs(const LoadedNode& each) const {
-    const Passage passage = passage_of(each);
+    const Passage passage = passage_of(each, graph_.release_);
     std::vector<std::size_t> inputs;
     for (std::size_t i = 0; i < each.inputs.size(); ++i) {
       const bool is_passed = passage == Passage::Concat                                   ? true
@@ -234,7 +234,7 @@ class LoadedGraph::Transposer {
     if (*other != perm) return 0;
     const ValueId moved = before->outputs.front();
     const bool can_go = is_local(moved) && std::ranges::all_of(graph_.readers(moved), [&](std::int32_t id) {
-                          return passage_of(node(id)) != Passage::None;
+                          return passage_of(node(id), graph_.release_) != Passage::None;
                         });
     return can_go ? -cost_of_rank(value) : 0;
   }
@@ -437,7 +437,7 @@ class LoadedGraph::Transposer {
 
   bool push(std::int32_t transpose, std::int32_t id, std::size_t input) {
     const std::optional<Axes> perm = perm_of(&node(transpose));
-    const Passage passage = passage_of(node(id));
+    const Passage passage = passage_of(node(id), graph_.release_);
     const bool needs_second = passage == Passage::Gather || passage == Passage::Reshape || passage == Passage::Tile ||
                               passage == Passage::Quantize || (passage == Passage::Pad && opset_ >= 11);
     if (!perm || passage == Passage::None || (needs_second && node(id).inputs.size() < 2)) return false;
