@@ -64,6 +64,7 @@ constexpr FusionRow kFusions[] = {
 };
 // clang-format on
 constexpr std::string_view kSplits = "GatherSliceToSplit";
+constexpr std::string_view kSums = "MatMulAdd";  // again, once no Attention is found
 constexpr std::int64_t kFirstSplitOpset = 13;
 
 }  // namespace
@@ -355,6 +356,7 @@ void LoadedGraph::fuse_late(const std::vector<std::string>& fusions, const std::
   for (int step = 0; step < kMostSteps && std::exchange(has_changed, false); ++step)
     for (const std::string& name : fusions) {
       if (name == kSplits) has_changed |= fuser.fuse_splits();
+      if (name == kSums) has_changed |= fuse_sums(false);
       for (const FusionRow& row : kFusions)
         if (row.name == name) has_changed |= fuser.fuse(row);
     }

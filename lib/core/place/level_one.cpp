@@ -456,6 +456,22 @@ bool LoadedGraph::merge_equal() {
   return has_changed;
 }
 
+// The nodes of the branch that an If always takes run in its place.
+bool LoadedGraph::inline_branch(std::int32_t id) {
+  const LoadedNode each = node(id);
+  const TensorValue* condition = is_constant(each.inputs[0]) ? known(each.inputs[0]) : nullptr;
+  const auto is_true = condition == nullptr || condition->size() != 1 ? std::nullopt : integer_of(condition->front());
+  const Attribute* branch = is_true ? each.like->attribute(*is_true != 0 ? "then_branch" : "else_branch") : nullptr;
+  const auto* body = branch == nullptr ? nullptr : std::get_if<GraphId>(&branch->value);
+  if (body == nullptr) return false;
+  LoadedNode made = made_node("If", {}, each.outputs);
+  made.is_expanded = true;
+  find_captured(*body, made.inputs);
+  remove(id);
+  add_node(std::move(made));
+  return true;
+}
+
 bool LoadedGraph::fold_constants() {
   bool has_changed = false;
   const std::vector<std::int32_t> order = this->order();
@@ -463,6 +479,10 @@ bool LoadedGraph::fold_constants() {
     const LoadedNode& each = node(n);
     if (each.is_gone) continue;
     if (has_changed) infer(n);
+    if (each.op == "If" && each.like != nullptr && inline_branch(n)) {
+      has_changed = true;
+      continue;
+    }
     if (!is_repeatable(each)) continue;
     bool is_known = false;
     if (each.op == "Shape" && is_plain(each)) {

@@ -162,7 +162,9 @@ class LoadedGraph {
   bool remove_double_pairs();
   bool merge_equal();
   bool fold_constants();
-  bool fuse_sums();
+  bool inline_branch(std::int32_t id);
+  bool fuse_sums() { return fuse_sums(true); }
+  bool fuse_sums(bool keeps_attention);
   bool feeds_attention(const LoadedNode& product, const LoadedNode& sum) const;
   ValueId add_sizes(ValueId of);  // a stored tensor of them
   std::int32_t add_reshape(ValueId from, TensorType type);
