@@ -85,7 +85,8 @@ bool LoadedGraph::has_inference(const LoadedNode& node) const {
   return !is_one_of(node.op, kLacking) && (data == nullptr || data->size() != 1);
 }
 
-// The runtime's inference follows no sizes that nodes compute: behind a Reshape to such sizes, only the rank is known.
+// The runtime's inference follows no sizes that nodes compute: behind a Reshape to such sizes, not even the rank is
+// known.
 void LoadedGraph::infer() {
   const std::vector<std::int32_t> order = this->order();
   for (const std::int32_t id : order) infer(id);
@@ -101,15 +102,25 @@ void LoadedGraph::infer(std::int32_t id) {
   const bool is_unsized =
       each.op == "Loop" || !has_inference(each) ||
       (has_sizes && !(each.op == "Range" ? std::ranges::all_of(each.inputs, is_given) : is_given(each.inputs.back())));
-  const bool is_behind = has_sizes                              ? each.op == "Expand" && is_vague(each.inputs.front())
-                         : each.op == "Shape" && is_plain(each) ? false
-                                                                : std::ranges::any_of(each.inputs, is_vague);
+  const auto takes_size = [&] {  // of a Reshape: a size is that of the data, or what the others leave
+    const TensorValue* sizes = each.op == "Reshape" ? known(each.inputs.back()) : nullptr;
+    return sizes != nullptr &&
+           std::ranges::any_of(*sizes, [](const Scalar& size) { return integer_of(size).value_or(1) <= 0; });
+  };
+  const auto is_unranked = [&](ValueId value) { return value != kAbsent && unranked_[at(value)]; };
+  const bool is_measure = each.op == "Shape" && is_plain(each);
+  const bool is_behind = is_measure  ? is_unranked(each.inputs.front())
+                         : has_sizes ? (each.op == "Expand" || takes_size()) && is_vague(each.inputs.front())
+                                     : std::ranges::any_of(each.inputs, is_vague);
+  const bool loses_rank = (has_sizes && is_unsized && (each.op == "Reshape" || each.op == "Expand")) ||
+                          (!has_sizes && !is_measure && std::ranges::any_of(each.inputs, is_unranked));
   for (const ValueId output : each.outputs) {
     if (output == kAbsent) continue;
     const auto& own = type(output).shape;
     // The file may state what inference does not find.
     const bool is_stated = !is_made(output) && graph_.value(output).declared.shape.has_value();
     vague_[at(output)] = !is_stated && own && !own->empty() && (is_unsized || is_behind);
+    unranked_[at(output)] = !is_stated && loses_rank;
   }
 }
 

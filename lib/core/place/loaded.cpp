@@ -56,6 +56,7 @@ LoadedGraph::LoadedGraph(const Model& model, const Analysis& analysis)
       analysis_(analysis),
       constant_(graph_.values.size(), false),
       output_(graph_.values.size(), false),
+      unranked_(graph_.values.size(), false),
       vague_(graph_.values.size(), false),
       writer_(graph_.values.size(), -1),
       readers_(graph_.values.size()) {
@@ -176,6 +177,7 @@ ValueId LoadedGraph::add_value(ValueId original, TensorType type, bool is_consta
   const auto value = static_cast<ValueId>(constant_.size());
   constant_.push_back(is_constant);
   output_.push_back(false);
+  unranked_.push_back(unranked_[at(original)]);
   vague_.push_back(vague_[at(original)]);
   writer_.push_back(-1);
   readers_.emplace_back();
@@ -348,7 +350,8 @@ std::vector<bool> LoadedGraph::covered(const std::vector<ValueId>& copied) const
     }
   };
   for (const LoadedNode& each : nodes_)
-    if (!each.is_gone) walk(each.outputs, each.inputs);
+    if (!each.is_gone)  // a CastLike runs as Cast, without its second operand
+      walk(each.outputs, each.op == "CastLike" ? std::vector{each.inputs[0]} : each.inputs);
   for (const ValueId value : copied) walk({value}, {});
   return is_covered;
 }
@@ -357,12 +360,12 @@ std::vector<Fate> LoadedGraph::fates(const std::vector<bool>& is_covered_later) 
   const auto is_half = [&](ValueId value) {
     return value != kAbsent && is_float(type(value).element) && bits(type(value).element) == 16;
   };
-  // The runtime's graph for the CPU has a Cast behind these, or other nodes in their place.
+  // The runtime's graph for the CPU has a Cast behind these.
   std::vector<ValueId> cast;
   for (const LoadedNode& each : nodes_)
     if (!each.is_gone)
       for (const ValueId value : each.outputs)
-        if (is_defined_by_others(each) || (is_half(value) && !runs_halves_on_cpu(each.op))) cast.push_back(value);
+        if (is_half(value) && !runs_halves_on_cpu(each.op)) cast.push_back(value);
   const std::vector<bool> computed = constant_in_file(), is_covered = covered(cast);
   std::vector<Fate> fates(graph_.nodes.size(), Fate::Folded);
   for (std::size_t n = 0; n < fates.size(); ++n) {

@@ -189,6 +189,7 @@ class LoadedGraph {
   Release release_;
   std::vector<LoadedNode> nodes_;
   std::vector<bool> constant_, output_;
+  std::vector<bool> unranked_;                                 // nor is its rank
   std::vector<bool> vague_;                                    // some size is not known to the runtime's inference
   std::vector<ValueId> originals_;                             // of values that the runtime made
   std::unordered_map<ValueId, TensorType> retyped_;            // these, and stored tensors that it transposed

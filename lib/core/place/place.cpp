@@ -93,7 +93,8 @@ class Placer {
       const bool is_renamed = provider_.names_what_runs && run.is_remade && is_mixed;
       // A Q or DQ is made anew beside a Transpose, and judged as before.
       const bool is_pair = quantises(asked) || dequantises(asked);
-      const bool is_gone = run.is_gone && (provider_.names_what_runs || (!provider_.channels_last.empty() && !is_pair));
+      const bool is_gone = run.is_gone && (provider_.names_what_runs ||
+                                           (is_taken[index(n)] && !provider_.channels_last.empty() && !is_pair));
       if (is_expanded || is_renamed || is_gone) rows_[index(n)] = {.on = PlacedOn::Fused, .part = -1, .reason = {}};
       result_.nodes[index(asked.file)] = std::move(rows_[index(n)]);
     }

@@ -135,7 +135,8 @@ std::optional<std::vector<std::int64_t>> LoadedGraph::shape_of_concat(std::int32
       continue;
     }
     const Shape* form = shape(input);
-    const bool is_single = form != nullptr && (form->empty() || (form->size() == 1 && (*form)[0] == Dim(1)));
+    const bool is_single =
+        form != nullptr && !vague_[at(input)] && (form->empty() || (form->size() == 1 && (*form)[0] == Dim(1)));
     if (!is_single || only_reader(input) != concat || others++ > 0) return std::nullopt;
     sizes.push_back(-1);
   }
