@@ -112,7 +112,11 @@ void LoadedGraph::infer(std::int32_t id) {
   const bool is_behind = is_measure  ? is_unranked(each.inputs.front())
                          : has_sizes ? (each.op == "Expand" || takes_size()) && is_vague(each.inputs.front())
                                      : std::ranges::any_of(each.inputs, is_vague);
-  const bool loses_rank = (has_sizes && is_unsized && (each.op == "Reshape" || each.op == "Expand")) ||
+  // Operators of older opsets do not say which sizes they pass on.
+  constexpr std::int64_t kFirstThatTells = 13;
+  const bool has_lost_rank =
+      has_sizes && is_unsized && (each.op == "Reshape" || each.op == "Expand") && model_.opset("") < kFirstThatTells;
+  const bool loses_rank = has_lost_rank || !has_inference(each) ||
                           (!has_sizes && !is_measure && std::ranges::any_of(each.inputs, is_unranked));
   for (const ValueId output : each.outputs) {
     if (output == kAbsent) continue;
@@ -135,7 +139,7 @@ bool LoadedGraph::apply_rules() {
 }
 
 bool LoadedGraph::is_neutral(ValueId number, ValueId operand, double value) const {
-  const Shape *few = shape(number), *many = shape(operand);
+  const Shape *few = shape(number), *many = operand == kAbsent || unranked_[at(operand)] ? nullptr : shape(operand);
   const TensorValue* held = known(number);
   return is_constant(number) && held != nullptr && held->size() == 1 && is_all_of(*held, value) && few != nullptr &&
          many != nullptr && few->size() <= many->size();
