@@ -530,7 +530,8 @@ void LoadedGraph::optimise(Release release) {
   static constexpr bool (LoadedGraph::*kRewrites[])() = {
       &LoadedGraph::apply_rules,    &LoadedGraph::remove_double_pairs, &LoadedGraph::merge_equal,
       &LoadedGraph::fold_constants, &LoadedGraph::fuse_sums,           &LoadedGraph::fuse_reshapes,
-      &LoadedGraph::fuse_early,     &LoadedGraph::quantise_biases,     &LoadedGraph::push_transposes};
+      &LoadedGraph::fuse_early,     &LoadedGraph::propagate_pairs,     &LoadedGraph::quantise_biases,
+      &LoadedGraph::push_transposes};
   constexpr std::size_t kCount = std::size(kRewrites);
   release_ = release;
   split_dequantised();

@@ -174,6 +174,10 @@ class LoadedGraph {
   bool fuse_early();
   bool push_transposes();
   bool quantise_biases();
+  bool propagate_pairs();
+  void insert_pairs(ValueId value, const std::vector<std::int32_t>& nodes, const LoadedNode& model);
+  bool passes_pairs(const LoadedNode& node) const;
+  bool has_one_scale(const LoadedNode& node) const;
   bool is_dequantised(ValueId value, std::optional<std::int64_t> axis) const;
   bool is_quantised(ValueId value) const;
   std::optional<std::vector<std::int64_t>> shape_of_concat(std::int32_t concat, ValueId root) const;

@@ -137,7 +137,7 @@ std::optional<std::vector<std::int64_t>> LoadedGraph::shape_of_concat(std::int32
     const Shape* form = shape(input);
     const bool is_single =
         form != nullptr && !vague_[at(input)] && (form->empty() || (form->size() == 1 && (*form)[0] == Dim(1)));
-    if (!is_single || only_reader(input) != concat || others++ > 0) return std::nullopt;
+    if (!is_single || others++ > 0) return std::nullopt;
     sizes.push_back(-1);
   }
   return std::ranges::count(sizes, -1) > 1 ? std::nullopt : std::optional(sizes);
