@@ -123,6 +123,31 @@ const LevelOneCase kLevelOneCases[] = {
      "ppuupp"},
     {"a filled tensor of halves that the CPU must cast",
      "opset=17: x:f16[2,4,8] -> s = Shape(x); k = ConstantOfShape(s) {value=f16[1]=[1.0]}; y = Add(x, k)", "uup"},
+    {"a pair before a view is repeated behind it, under other names",
+     "opset=17: x:f32[1,8], w:f32[4,8], s:f32=0.1, z:u8=0, k:i64[1]=[0] -> r = Relu(w); m = Shape(r); e = Expand(x, "
+     "m); u = Unsqueeze(e, k); q = QuantizeLinear(u, s, z); d = DequantizeLinear(q, s, z); y = Add(d, r)",
+     "puppppp"},
+    {"without the pair, the sizes only fold",
+     "opset=17: x:f32[1,8], w:f32[4,8], k:i64[1]=[0] -> r = Relu(w); m = Shape(r); e = Expand(x, m); u = Unsqueeze(e, "
+     "k); y = Add(u, r)",
+     "pfppp"},
+    {"a Reshape to computed sizes and its readers' sizes, from opset 13 on",
+     "opset=13: x:f32[b,12,h], o:i64[1]=[0], m:i64[1]=[-1], t:i64[1]=[2], f:i64[1]=[3], one:i64[1]=[1] -> r = Relu(x); "
+     "s = Shape(r); c = Slice(s, o, t, o); k = Concat(c, m) {axis=0}; v = Reshape(r, k); g = Shape(v); i = Slice(g, "
+     "one, t, o); n = Concat(o, i, f, m) {axis=0}; w = Exp(v); y = Reshape(w, n)",
+     "ppccppccpp", 3},
+    {"CastLike before an output",
+     "opset=19: x:f32[4,8], t:f16[1]=const -> a = Relu(x); h = CastLike(a, t); y = Identity(h)", "puu"},
+    {"an unsqueezed step of a whole Slice",
+     "opset=17: x:f32[4,8], k:i64=1, o:i64[1]=[0], e:i64[1]=[9223372036854775807] -> r = Relu(x); n = Unsqueeze(k, o); "
+     "a = Slice(r, o, e, n, n); y = Exp(a)",
+     "pfup"},
+    {"a bias of two dims",
+     "opset=17: x:f32[n,4], w:f32[4,3]=const, b:f32[1,3]=const -> m = MatMul(x, w); a = Add(m, b); y = Relu(a)", "uup"},
+    {"two products whose sizes the runtime does not compare",
+     "opset=17: x:f32[1,4], w:f32[4,3]=const, v:f32[4,3]=const, c:i64[2] -> e = Expand(x, c); m = MatMul(e, w); k = "
+     "MatMul(e, v); a = Add(m, k); y = Relu(a)",
+     "ppppp"},
     {"a pool takes in a Pad of nothing",
      "opset=17: x:f32[1,3,8,8], p:i64[8]=[0,0,0,0,0,0,0,0] -> a = Relu(x); b = Pad(a, p); y = AveragePool(b) "
      "{kernel_shape=[2,2]}",
@@ -156,6 +181,12 @@ const LevelOneCase kFusedCases[] = {
      "opset=17: x:f32[1,3,8,8], w:f32[4,3,3,3]=const -> c = Conv(x, w); n = Neg(c); t = Transpose(n) {perm=[0,2,3,1]}; "
      "y = Exp(t)",
      "ppup"},
+    {"in a graph on the GPU, a Transpose passes no Reshape that splits dims",
+     "opset=17: x:f32[84,7,64], s:i64[4]=[7,12,64,7] -> a = Relu(x); t = Transpose(a) {perm=[0,2,1]}; r = Reshape(t, "
+     "s); y = Relu(r)",
+     "pppp"},
+    {"a product and a sum of three dims",
+     "opset=17: x:f32[2,3,8], w:f32[8,8]=const, b:f32[8]=const -> m = MatMul(x, w); a = Add(m, b); y = Relu(a)", "uup"},
     {"GELU stays",
      "opset=17: x:f32[2,4], h:f32=0.5, o:f32=1.0, r:f32=1.4142135 -> a = Div(x, r); b = Erf(a); c = Add(b, o); d = "
      "Mul(x, c); y = Mul(d, h)",
