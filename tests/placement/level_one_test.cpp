@@ -187,6 +187,11 @@ const LevelOneCase kFusedCases[] = {
      "pppp"},
     {"a product and a sum of three dims",
      "opset=17: x:f32[2,3,8], w:f32[8,8]=const, b:f32[8]=const -> m = MatMul(x, w); a = Add(m, b); y = Relu(a)", "uup"},
+    {"a normalisation that is written out stays where the opset lacks the operator",
+     "opset=16: x:f32[2,4], t:f32=2.0, e:f32=0.00001, g:f32[4]=const, b:f32[4]=const -> m = ReduceMean(x) {axes=[-1]}; "
+     "d = Sub(x, m); p = Pow(d, t); v = ReduceMean(p) {axes=[-1]}; w = Add(v, e); r = Sqrt(w); q = Div(d, r); k = "
+     "Mul(q, g); y = Add(k, b)",
+     "ppppppppp"},
     {"GELU stays",
      "opset=17: x:f32[2,4], h:f32=0.5, o:f32=1.0, r:f32=1.4142135 -> a = Div(x, r); b = Erf(a); c = Add(b, o); d = "
      "Mul(x, c); y = Mul(d, h)",
