@@ -192,6 +192,10 @@ const LevelOneCase kFusedCases[] = {
      "d = Sub(x, m); p = Pow(d, t); v = ReduceMean(p) {axes=[-1]}; w = Add(v, e); r = Sqrt(w); q = Div(d, r); k = "
      "Mul(q, g); y = Add(k, b)",
      "ppppppppp"},
+    {"nor a Gather of one place",
+     "opset=17: x:f32[2,3,4,5], i:i64=0 -> a = Relu(x); t = Transpose(a) {perm=[0,2,3,1]}; g = Gather(t, i) {axis=1}; "
+     "y = Relu(g)",
+     "pppp"},
     {"GELU stays",
      "opset=17: x:f32[2,4], h:f32=0.5, o:f32=1.0, r:f32=1.4142135 -> a = Div(x, r); b = Erf(a); c = Add(b, o); d = "
      "Mul(x, c); y = Mul(d, h)",

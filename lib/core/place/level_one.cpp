@@ -354,11 +354,6 @@ void LoadedGraph::split_dequantised() {
 // Of two pairs of QuantizeLinear and DequantizeLinear in a row, the middle ones go: the outer ones get other scales.
 bool LoadedGraph::remove_double_pairs() {
   bool has_changed = false;
-  const auto other_end = [&](std::int32_t id, bool is_before) {
-    const ValueId value = is_before ? node(id).inputs[0] : node(id).outputs[0];
-    const std::int32_t writes = writer(value), reads = only_reader(value);
-    return reads < 0 || writes < 0 ? -1 : is_before ? writes : reads;
-  };
   const auto is_same_number = [&](ValueId a, ValueId b) {
     const TensorValue *x = known(a), *y = known(b);
     return is_constant(a) && is_constant(b) && (a == b || (x != nullptr && y != nullptr && x->size() == 1 && *x == *y));
@@ -372,15 +367,19 @@ bool LoadedGraph::remove_double_pairs() {
   const std::vector<std::int32_t> order = this->order();
   for (const std::int32_t id : order) {
     if (node(id).is_gone || !dequantises(node(id))) continue;
-    const std::int32_t before = other_end(id, true), next = other_end(id, false);
-    const std::int32_t last = next < 0 || !quantises(node(next)) ? -1 : other_end(next, false);
-    if (before < 0 || last < 0 || !quantises(node(before)) || !dequantises(node(last))) continue;
-    const bool is_alike = type(node(before).outputs[0]).element == type(node(next).outputs[0]).element;
-    if (!is_alike || !is_pair(before, id) || !is_pair(next, last)) continue;
     const ValueId source = node(id).inputs[0];
+    const std::int32_t before = writer(source), next = only_reader(node(id).outputs.front());
+    if (before < 0 || next < 0 || !quantises(node(before)) || !quantises(node(next)) || only_reader(source) != id)
+      continue;
+    const ValueId result = node(next).outputs.front();
+    const std::vector<std::int32_t> last = readers(result);
+    const bool is_alike = type(source).element == type(result).element && !output_[at(result)];
+    if (!is_alike || last.empty() || !is_pair(before, id) ||
+        !std::ranges::all_of(last, [&](std::int32_t each) { return dequantises(node(each)) && is_pair(next, each); }))
+      continue;
     remove(id);
     remove(next);
-    set_input(last, 0, source);
+    replace(result, source);
     has_changed = true;
   }
   return has_changed;

@@ -3,6 +3,7 @@
 #include "place/loaded.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -360,12 +361,18 @@ std::vector<Fate> LoadedGraph::fates(const std::vector<bool>& is_covered_later) 
   const auto is_half = [&](ValueId value) {
     return value != kAbsent && is_float(type(value).element) && bits(type(value).element) == 16;
   };
-  // The runtime's graph for the CPU has a Cast behind these.
+  // The runtime's graph for the CPU has a Cast behind halves that it cannot compute, and behind one node between such.
+  const auto lacks = [&](std::int32_t id) { return id >= 0 && !runs_halves_on_cpu(node(id).op); };
+  const auto is_between = [&](const LoadedNode& each) {
+    return std::ranges::all_of(each.inputs, [&](ValueId value) { return !is_half(value) || lacks(writer(value)); }) &&
+           std::ranges::all_of(each.outputs, [&](ValueId value) {
+             return !is_half(value) || (!output_[at(value)] && std::ranges::all_of(readers(value), lacks));
+           });
+  };
   std::vector<ValueId> cast;
   for (const LoadedNode& each : nodes_)
-    if (!each.is_gone)
-      for (const ValueId value : each.outputs)
-        if (is_half(value) && !runs_halves_on_cpu(each.op)) cast.push_back(value);
+    if (!each.is_gone && (!runs_halves_on_cpu(each.op) || is_between(each)))
+      std::ranges::copy_if(each.outputs, std::back_inserter(cast), is_half);
   const std::vector<bool> computed = constant_in_file(), is_covered = covered(cast);
   std::vector<Fate> fates(graph_.nodes.size(), Fate::Folded);
   for (std::size_t n = 0; n < fates.size(); ++n) {

@@ -58,7 +58,7 @@ std::optional<std::vector<std::string>> texts_of(const Attribute& attribute);
 using Release = std::pair<int, int>;
 inline constexpr Release kSince1_21 = {1, 21};  // products of more than two dims, and biases, are rewritten since then
 inline constexpr Release kSince1_27 = {1, 27};  // stored tensors that are inputs, too, are shared since then
-inline constexpr Release kSince1_28 = {1, 28};  // a Transpose passes Elu, and a Reshape that splits dims, since then
+inline constexpr Release kSince1_28 = {1, 28};  // a Transpose passes Elu, Gather and Reshapes that split dims since then
 
 // What became of a node of the file.
 enum class Fate : std::uint8_t {
