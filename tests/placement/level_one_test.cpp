@@ -148,6 +148,14 @@ const LevelOneCase kLevelOneCases[] = {
      "opset=17: x:f32[1,4], w:f32[4,3]=const, v:f32[4,3]=const, c:i64[2] -> e = Expand(x, c); m = MatMul(e, w); k = "
      "MatMul(e, v); a = Add(m, k); y = Relu(a)",
      "ppppp"},
+    {"sizes for a node of halves between two that the CPU must cast",
+     "opset=17: x:f16[1,3,8,8], o:i64[1]=[0], t:i64[1]=[2] -> g = GlobalAveragePool(x); s = Shape(g); c = Slice(s, o, "
+     "t); r = Reshape(g, c); m = Softmax(r); y = Relu(m)",
+     "puuppp"},
+    {"two pairs in a row, with two readers",
+     "opset=17: x:f32[4,8], s:f32=0.1, z:u8=0, t:f32=0.2 -> a = Relu(x); q = QuantizeLinear(a, s, z); d = "
+     "DequantizeLinear(q, s, z); r = QuantizeLinear(d, t, z); e = DequantizeLinear(r, t, z); u = Exp(e); y = Add(u, e)",
+     "ppuuppp"},
     {"a pool takes in a Pad of nothing",
      "opset=17: x:f32[1,3,8,8], p:i64[8]=[0,0,0,0,0,0,0,0] -> a = Relu(x); b = Pad(a, p); y = AveragePool(b) "
      "{kernel_shape=[2,2]}",
