@@ -64,7 +64,8 @@ bool LoadedGraph::quantise_biases() {
 bool LoadedGraph::passes_pairs(const LoadedNode& node) const {
   constexpr std::string_view kViews[] = {"Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"};
   constexpr std::int64_t kFirstPool = 12;
-  return is_plain(node) && (is_one_of(node.op, kViews) || (node.op == "MaxPool" && model_.opset("") >= kFirstPool));
+  return is_plain(node) && !node.inputs.empty() && !node.outputs.empty() && node.outputs.front() != kAbsent &&
+         (is_one_of(node.op, kViews) || (node.op == "MaxPool" && model_.opset("") >= kFirstPool));
 }
 
 bool LoadedGraph::has_one_scale(const LoadedNode& node) const {
@@ -114,7 +115,7 @@ bool LoadedGraph::propagate_pairs() {
   };
   const std::vector<std::int32_t> order = this->order();
   for (const std::int32_t id : order) {
-    if (node(id).is_gone || !dequantises(node(id)) || !has_one_scale(node(id))) continue;
+    if (node(id).is_gone || !dequantises(node(id)) || !has_one_scale(node(id)) || node(id).outputs.empty()) continue;
     const LoadedNode model = node(id);
     std::vector<std::int32_t> todo;
     if (const std::int32_t next = only_reader(model.outputs.front()); next >= 0) todo.push_back(next);
@@ -131,7 +132,7 @@ bool LoadedGraph::propagate_pairs() {
     }
   }
   for (const std::int32_t id : order) {
-    if (node(id).is_gone || !quantises(node(id)) || !has_one_scale(node(id))) continue;
+    if (node(id).is_gone || !quantises(node(id)) || !has_one_scale(node(id)) || node(id).outputs.empty()) continue;
     const LoadedNode model = node(id);
     std::int32_t reader = id, view = writer(model.inputs[0]);
     while (view >= 0 && passes_pairs(node(view)) && only_reader(node(view).outputs.front()) == reader) {

@@ -185,7 +185,9 @@ class LoadedGraph::Fuser {
   }
 
   bool match_node(std::int32_t id) {
-    if (id < 0 || graph_.node(id).is_gone || !is_taken(id)) return false;
+    if (id < 0 || graph_.node(id).is_gone || !is_taken(id) || graph_.node(id).outputs.empty() ||
+        graph_.node(id).outputs.front() == kAbsent)
+      return false;
     std::string_view word = take_word();
     if (text_.front() == ':') {
       if (!bound_.emplace(word, graph_.node(id).outputs.front()).second) return false;
@@ -245,7 +247,8 @@ class LoadedGraph::Fuser {
     const bool is_node = !text_.empty() && (text_.front() == '(' || text_.front() == ':');
     if (is_node) {
       text_ = rest;
-      return match_node(graph_.writer(value));
+      const std::int32_t before = graph_.writer(value);
+      return before >= 0 && graph_.node(before).outputs.front() == value && match_node(before);
     }
     const auto [known, is_new] = bound_.emplace(word, value);
     if (is_new) inputs_.push_back(value);

@@ -81,7 +81,7 @@ bool LoadedGraph::has_inference(const LoadedNode& node) const {
   constexpr std::int64_t kFirstOfTrees = 3;
   if (node.domain != "ai.onnx.ml") return true;
   if (node.op.starts_with("TreeEnsemble")) return model_.opset("ai.onnx.ml") >= kFirstOfTrees;
-  const Shape* data = node.op == "ArrayFeatureExtractor" ? shape(node.inputs[0]) : nullptr;
+  const Shape* data = node.op == "ArrayFeatureExtractor" && !node.inputs.empty() ? shape(node.inputs[0]) : nullptr;
   return !is_one_of(node.op, kLacking) && (data == nullptr || data->size() != 1);
 }
 
@@ -108,7 +108,7 @@ void LoadedGraph::infer(std::int32_t id) {
            std::ranges::any_of(*sizes, [](const Scalar& size) { return integer_of(size).value_or(1) <= 0; });
   };
   const auto is_unranked = [&](ValueId value) { return value != kAbsent && unranked_[at(value)]; };
-  const bool is_measure = each.op == "Shape" && is_plain(each);
+  const bool is_measure = each.op == "Shape" && is_plain(each) && !each.inputs.empty();
   const bool is_behind = is_measure  ? is_unranked(each.inputs.front())
                          : has_sizes ? (each.op == "Expand" || takes_size()) && is_vague(each.inputs.front())
                                      : std::ranges::any_of(each.inputs, is_vague);
@@ -366,10 +366,11 @@ bool LoadedGraph::remove_double_pairs() {
   };
   const std::vector<std::int32_t> order = this->order();
   for (const std::int32_t id : order) {
-    if (node(id).is_gone || !dequantises(node(id))) continue;
+    if (node(id).is_gone || !dequantises(node(id)) || node(id).inputs.empty() || node(id).outputs.empty()) continue;
     const ValueId source = node(id).inputs[0];
     const std::int32_t before = writer(source), next = only_reader(node(id).outputs.front());
-    if (before < 0 || next < 0 || !quantises(node(before)) || !quantises(node(next)) || only_reader(source) != id)
+    if (before < 0 || next < 0 || !quantises(node(before)) || !quantises(node(next)) ||
+        node(next).outputs.front() == kAbsent || only_reader(source) != id)
       continue;
     const ValueId result = node(next).outputs.front();
     const std::vector<std::int32_t> last = readers(result);
@@ -493,7 +494,7 @@ bool LoadedGraph::fold_constants() {
     const LoadedNode& each = node(n);
     if (each.is_gone) continue;
     if (has_changed) infer(n);
-    if (each.op == "If" && each.like != nullptr && inline_branch(n)) {
+    if (each.op == "If" && each.like != nullptr && !each.inputs.empty() && inline_branch(n)) {
       has_changed = true;
       continue;
     }

@@ -352,7 +352,7 @@ std::vector<bool> LoadedGraph::covered(const std::vector<ValueId>& copied) const
   };
   for (const LoadedNode& each : nodes_)
     if (!each.is_gone)  // a CastLike runs as Cast, without its second operand
-      walk(each.outputs, each.op == "CastLike" ? std::vector{each.inputs[0]} : each.inputs);
+      walk(each.outputs, each.op == "CastLike" && !each.inputs.empty() ? std::vector{each.inputs[0]} : each.inputs);
   for (const ValueId value : copied) walk({value}, {});
   return is_covered;
 }

@@ -56,7 +56,8 @@ class LoadedGraph::Transposer {
   // Source: onnxruntime/core/optimizer/layout_transformation/layout_transformation.cc.
   void change_layout(const std::vector<std::int32_t>& nodes) {
     for (const std::int32_t id : nodes) {
-      const std::optional<std::size_t> rank = rank_of(node(id).inputs[0]);
+      const bool is_whole = !node(id).inputs.empty() && !node(id).outputs.empty() && node(id).outputs[0] != kAbsent;
+      const std::optional<std::size_t> rank = is_whole ? rank_of(node(id).inputs[0]) : std::nullopt;
       if (!rank || *rank < 3) continue;
       const Axes last = channels_last(*rank);
       transpose_input(id, 0, last);
