@@ -247,6 +247,9 @@ void read_rules(Form& form, Provider& provider) {
   form.texts("device_vendors", provider.device_vendors);
   read_truth(form, "passes_unsupported", provider.passes_unsupported);
   read_truth(form, "asked_twice", provider.is_asked_twice);
+  form.texts("channels_last", provider.channels_last);
+  form.texts("fusions", provider.fusions);
+  read_truth(form, "names_what_runs", provider.names_what_runs);
   bool joins = false;
   read_truth(form, "joins_parts", joins);
   if (joins) provider.parts.kind = PartKind::Joined;

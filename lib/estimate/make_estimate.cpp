@@ -485,6 +485,9 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
                                                              .message = cat(broken.why, "; these numbers are of 1, ",
                                                                             broken.remedy, " for others")});
       if (request.spell != nullptr) spell_messages(request.spell, *fixed);
+      fixed->placement.clear();  // the runtime loads the model with its open sizes
+      for (const Provider& provider : asked.providers)
+        fixed->placement.push_back(placement_of(model, request, findings, provider));
       return *std::move(fixed);
     }
     const std::string text = cat(broken.why, "; ", broken.remedy);

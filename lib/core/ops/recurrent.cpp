@@ -42,6 +42,7 @@ void infer_recurrent(OpContext& op) {
   if (data.size() != 3) op.fail(cat("X has rank ", data.size(), ", expected 3"));
   Dim hidden = hidden_size(op);
   const Dim direction_count = directions(op);
+  set_recurrent_outputs(op, hidden);  // known even where operands contradict one another
   for (const int i : {kW, kR}) {
     if (!op.has_shape(i)) continue;
     const std::string_view name = i == kW ? "W" : "R";

@@ -17,12 +17,21 @@ namespace {
 
 constexpr int kMostSteps = 10;  // of the whole list of transformers
 
-// A node that gives the same results for the same inputs.
-bool is_repeatable(const LoadedNode& node) { return !node.is_gone && !node.has_bodies && !is_random(node.op); }
+// A node that the runtime knows to give the same results for the same inputs.
+bool is_repeatable(const LoadedNode& node) {
+  const bool is_known = is_plain(node) ? !is_random(node.op) && node.op != "Dropout"
+                                       : node.domain == "com.microsoft" && (quantises(node) || dequantises(node));
+  return is_known && !node.is_gone && !node.has_bodies;
+}
 
-// Operators that have kernels for floats of 16 bits on the CPU, where the runtime folds.
+bool is_all_of(const TensorValue& value, double number) {
+  return std::ranges::all_of(value, [&](const Scalar& each) { return ops::as_real(each) == number; });
+}
+
+}  // namespace
+
 // Source: the kernels that onnxruntime 1.31.1 lists.
-bool folds_half(std::string_view op) {
+bool runs_halves_on_cpu(std::string_view op) {
   constexpr std::string_view kHalf[] = {"Attention",
                                         "BitCast",
                                         "Cast",
@@ -65,13 +74,19 @@ bool folds_half(std::string_view op) {
   return is_one_of(op, kHalf);
 }
 
-bool is_all_of(const TensorValue& value, double number) {
-  return std::ranges::all_of(value, [&](const Scalar& each) { return ops::as_real(each) == number; });
+// Whether ONNX infers the shapes of what the node computes.
+bool LoadedGraph::has_inference(const LoadedNode& node) const {
+  constexpr std::string_view kLacking[] = {"FeatureVectorizer", "Imputer",      "LinearRegressor", "Normalizer",
+                                           "SVMClassifier",     "SVMRegressor", "Scaler"};
+  constexpr std::int64_t kFirstOfTrees = 3;
+  if (node.domain != "ai.onnx.ml") return true;
+  if (node.op.starts_with("TreeEnsemble")) return model_.opset("ai.onnx.ml") >= kFirstOfTrees;
+  const Shape* data = node.op == "ArrayFeatureExtractor" && !node.inputs.empty() ? shape(node.inputs[0]) : nullptr;
+  return !is_one_of(node.op, kLacking) && (data == nullptr || data->size() != 1);
 }
 
-}  // namespace
-
-// The runtime's inference follows no sizes that nodes compute: behind a Reshape to such sizes, only the rank is known.
+// The runtime's inference follows no sizes that nodes compute: behind a Reshape to such sizes, not even the rank is
+// known.
 void LoadedGraph::infer() {
   const std::vector<std::int32_t> order = this->order();
   for (const std::int32_t id : order) infer(id);
@@ -83,17 +98,33 @@ void LoadedGraph::infer(std::int32_t id) {
   const auto is_vague = [&](ValueId value) { return value != kAbsent && vague_[at(value)]; };
   const bool has_sizes = is_one_of(each.op, kSized) && is_plain(each) && !each.inputs.empty();
   const auto is_given = [&](ValueId value) { return value == kAbsent || is_constant(value); };
+  // Nor does the runtime know how often a loop runs.
   const bool is_unsized =
-      has_sizes && !(each.op == "Range" ? std::ranges::all_of(each.inputs, is_given) : is_given(each.inputs.back()));
-  const bool is_behind = has_sizes                              ? each.op == "Expand" && is_vague(each.inputs.front())
-                         : each.op == "Shape" && is_plain(each) ? false
-                                                                : std::ranges::any_of(each.inputs, is_vague);
+      each.op == "Loop" || !has_inference(each) ||
+      (has_sizes && !(each.op == "Range" ? std::ranges::all_of(each.inputs, is_given) : is_given(each.inputs.back())));
+  const auto takes_size = [&] {  // of a Reshape: a size is that of the data, or what the others leave
+    const TensorValue* sizes = each.op == "Reshape" ? known(each.inputs.back()) : nullptr;
+    return sizes != nullptr &&
+           std::ranges::any_of(*sizes, [](const Scalar& size) { return integer_of(size).value_or(1) <= 0; });
+  };
+  const auto is_unranked = [&](ValueId value) { return value != kAbsent && unranked_[at(value)]; };
+  const bool is_measure = each.op == "Shape" && is_plain(each) && !each.inputs.empty();
+  const bool is_behind = is_measure  ? is_unranked(each.inputs.front())
+                         : has_sizes ? (each.op == "Expand" || takes_size()) && is_vague(each.inputs.front())
+                                     : std::ranges::any_of(each.inputs, is_vague);
+  // Operators of older opsets do not say which sizes they pass on.
+  constexpr std::int64_t kFirstThatTells = 13;
+  const bool has_lost_rank =
+      has_sizes && is_unsized && (each.op == "Reshape" || each.op == "Expand") && model_.opset("") < kFirstThatTells;
+  const bool loses_rank = has_lost_rank || !has_inference(each) ||
+                          (!has_sizes && !is_measure && std::ranges::any_of(each.inputs, is_unranked));
   for (const ValueId output : each.outputs) {
     if (output == kAbsent) continue;
     const auto& own = type(output).shape;
     // The file may state what inference does not find.
     const bool is_stated = !is_made(output) && graph_.value(output).declared.shape.has_value();
     vague_[at(output)] = !is_stated && own && !own->empty() && (is_unsized || is_behind);
+    unranked_[at(output)] = !is_stated && loses_rank;
   }
 }
 
@@ -108,7 +139,7 @@ bool LoadedGraph::apply_rules() {
 }
 
 bool LoadedGraph::is_neutral(ValueId number, ValueId operand, double value) const {
-  const Shape *few = shape(number), *many = shape(operand);
+  const Shape *few = shape(number), *many = operand == kAbsent || unranked_[at(operand)] ? nullptr : shape(operand);
   const TensorValue* held = known(number);
   return is_constant(number) && held != nullptr && held->size() == 1 && is_all_of(*held, value) && few != nullptr &&
          many != nullptr && few->size() <= many->size();
@@ -159,7 +190,9 @@ bool LoadedGraph::apply_rule(std::int32_t id) {
     const bool is_stored_one = is_constant(first) && writer(first) < 0 && (second == kAbsent || is_constant(second));
     if (!is_stored_one || produces_output(each)) return false;
     const ValueId result = each.outputs.front();
-    return bypass(id, add_value(result, type(result), true));
+    const ValueId moved = add_value(result, type(result), true);
+    if (const TensorValue* held = known(result)) constants_.emplace(moved, held);
+    return bypass(id, moved);
   }
   if (each.op == "Expand") {
     const TensorValue* target = known(second);
@@ -288,7 +321,10 @@ bool LoadedGraph::fuse_pad(std::int32_t id) {
     const std::string_view padding = node(reader).like->text("auto_pad");
     if (!padding.empty() && padding != "NOTSET") return false;
   }
-  return bypass(id, pad.inputs[0]);
+  const ValueId padded = pad.outputs.front(), source = pad.inputs[0];
+  remove(id);
+  replace(padded, source);
+  return true;
 }
 
 // --- steps over the whole graph ---
@@ -315,20 +351,59 @@ void LoadedGraph::split_dequantised() {
   }
 }
 
+// Of two pairs of QuantizeLinear and DequantizeLinear in a row, the middle ones go: the outer ones get other scales.
+bool LoadedGraph::remove_double_pairs() {
+  bool has_changed = false;
+  const auto is_same_number = [&](ValueId a, ValueId b) {
+    const TensorValue *x = known(a), *y = known(b);
+    return is_constant(a) && is_constant(b) && (a == b || (x != nullptr && y != nullptr && x->size() == 1 && *x == *y));
+  };
+  const auto is_pair = [&](std::int32_t first, std::int32_t second) {
+    return node(first).inputs.size() == 3 && node(second).inputs.size() == 3 &&
+           bits(type(node(first).outputs[0]).element) == 8 &&
+           is_same_number(node(first).inputs[1], node(second).inputs[1]) &&
+           is_same_number(node(first).inputs[2], node(second).inputs[2]);
+  };
+  const std::vector<std::int32_t> order = this->order();
+  for (const std::int32_t id : order) {
+    if (node(id).is_gone || !dequantises(node(id)) || node(id).inputs.empty() || node(id).outputs.empty()) continue;
+    const ValueId source = node(id).inputs[0];
+    const std::int32_t before = writer(source), next = only_reader(node(id).outputs.front());
+    if (before < 0 || next < 0 || !quantises(node(before)) || !quantises(node(next)) ||
+        node(next).outputs.front() == kAbsent || only_reader(source) != id)
+      continue;
+    const ValueId result = node(next).outputs.front();
+    const std::vector<std::int32_t> last = readers(result);
+    const bool is_alike = type(source).element == type(result).element && !output_[at(result)];
+    if (!is_alike || last.empty() || !is_pair(before, id) ||
+        !std::ranges::all_of(last, [&](std::int32_t each) { return dequantises(node(each)) && is_pair(next, each); }))
+      continue;
+    remove(id);
+    remove(next);
+    replace(result, source);
+    has_changed = true;
+  }
+  return has_changed;
+}
+
 // A stored tensor of few elements equals others of its type, shape and elements.
 std::string LoadedGraph::key_of(ValueId value) const {
   constexpr std::size_t kShared = 8;
   constexpr ElementType kTypes[] = {ElementType::Float32, ElementType::Float16, ElementType::Float64,
                                     ElementType::Int32, ElementType::Int64};
   const TensorValue* held = known(value);
-  if (std::string place = left_out(value); !place.empty()) return place;
-  if (value == kAbsent || !is_constant(value) || held == nullptr || held->size() > kShared ||
+  // An old file lists its stored tensors as inputs, too.
+  const bool is_in_file =
+      value != kAbsent && !is_made(value) &&
+      (is_stored(value) || constants_.contains(value) || (release_ >= kSince1_27 && graph_.is_stored(value)));
+  if (std::string place = left_out(value); !place.empty() && is_in_file) return place;
+  if (!is_in_file || !is_constant(value) || held == nullptr || held->size() > kShared ||
       std::ranges::find(kTypes, type(value).element) == std::end(kTypes))
     return std::to_string(value);
   std::string key = cat("=", to_string(type(value)), ":");
   for (const Scalar& each : *held) {
     if (const auto* real = std::get_if<double>(&each))
-      key += cat(std::to_string(*real), ",");
+      key += cat(base::shortest(*real), ",");
     else if (const auto whole = integer_of(each))
       key += cat(*whole, ",");
     else
@@ -397,6 +472,22 @@ bool LoadedGraph::merge_equal() {
   return has_changed;
 }
 
+// The nodes of the branch that an If always takes run in its place.
+bool LoadedGraph::inline_branch(std::int32_t id) {
+  const LoadedNode each = node(id);
+  const TensorValue* condition = is_constant(each.inputs[0]) ? known(each.inputs[0]) : nullptr;
+  const auto is_true = condition == nullptr || condition->size() != 1 ? std::nullopt : integer_of(condition->front());
+  const Attribute* branch = is_true ? each.like->attribute(*is_true != 0 ? "then_branch" : "else_branch") : nullptr;
+  const auto* body = branch == nullptr ? nullptr : std::get_if<GraphId>(&branch->value);
+  if (body == nullptr) return false;
+  LoadedNode made = made_node("If", {}, each.outputs);
+  made.is_expanded = true;
+  find_captured(*body, made.inputs);
+  remove(id);
+  add_node(std::move(made));
+  return true;
+}
+
 bool LoadedGraph::fold_constants() {
   bool has_changed = false;
   const std::vector<std::int32_t> order = this->order();
@@ -404,6 +495,10 @@ bool LoadedGraph::fold_constants() {
     const LoadedNode& each = node(n);
     if (each.is_gone) continue;
     if (has_changed) infer(n);
+    if (each.op == "If" && each.like != nullptr && !each.inputs.empty() && inline_branch(n)) {
+      has_changed = true;
+      continue;
+    }
     if (!is_repeatable(each)) continue;
     bool is_known = false;
     if (each.op == "Shape" && is_plain(each)) {
@@ -417,12 +512,16 @@ bool LoadedGraph::fold_constants() {
     const auto is_half = [&](ValueId value) {
       return value != kAbsent && is_float(type(value).element) && bits(type(value).element) == 16;
     };
-    const bool has_kernel = folds_half(each.op) ||
-                            (std::ranges::none_of(each.inputs, is_half) && std::ranges::none_of(each.outputs, is_half));
+    const bool has_kernel =
+        !is_defined_by_others(each) && (runs_halves_on_cpu(each.op) || (std::ranges::none_of(each.inputs, is_half) &&
+                                                                        std::ranges::none_of(each.outputs, is_half)));
     if (!is_known || !is_tensor || !has_kernel) continue;
     for (const ValueId output : each.outputs)
       if (output != kAbsent) constant_[at(output)] = true;
+    const std::vector<ValueId> inputs = each.inputs;
     remove(n);
+    for (const ValueId input : inputs)
+      if (writer(input) >= 0) remove_unread(writer(input));
     has_changed = true;
   }
   return has_changed;
@@ -430,10 +529,13 @@ bool LoadedGraph::fold_constants() {
 
 void LoadedGraph::optimise(Release release) {
   static constexpr bool (LoadedGraph::*kRewrites[])() = {
-      &LoadedGraph::apply_rules,   &LoadedGraph::merge_equal,     &LoadedGraph::fold_constants, &LoadedGraph::fuse_sums,
-      &LoadedGraph::fuse_reshapes, &LoadedGraph::push_transposes, &LoadedGraph::quantise_biases};
+      &LoadedGraph::apply_rules,    &LoadedGraph::remove_double_pairs, &LoadedGraph::merge_equal,
+      &LoadedGraph::fold_constants, &LoadedGraph::fuse_sums,           &LoadedGraph::fuse_reshapes,
+      &LoadedGraph::fuse_early,     &LoadedGraph::propagate_pairs,     &LoadedGraph::quantise_biases,
+      &LoadedGraph::push_transposes};
   constexpr std::size_t kCount = std::size(kRewrites);
   release_ = release;
+  split_dequantised();
   std::size_t unchanged = 0;  // rewrites since the last change
   for (std::size_t i = 0; i < kMostSteps * kCount && unchanged < kCount; ++i) {
     if (unchanged == 0) infer();

@@ -3,6 +3,7 @@
 #include "place/loaded.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -57,6 +58,7 @@ LoadedGraph::LoadedGraph(const Model& model, const Analysis& analysis)
       analysis_(analysis),
       constant_(graph_.values.size(), false),
       output_(graph_.values.size(), false),
+      unranked_(graph_.values.size(), false),
       vague_(graph_.values.size(), false),
       writer_(graph_.values.size(), -1),
       readers_(graph_.values.size()) {
@@ -117,8 +119,7 @@ std::optional<std::size_t> LoadedGraph::wide_rank(ValueId value) const {
   return sizes->size() - static_cast<std::size_t>(ones);
 }
 
-void LoadedGraph::expand(const Provider& provider) {
-  // Defined by other operators, and without a kernel for the CPU.
+bool is_defined_by_others(const LoadedNode& node) {
   constexpr std::string_view kDefined[] = {"Bernoulli",
                                            "CastLike",
                                            "CenterCropPad",
@@ -129,9 +130,13 @@ void LoadedGraph::expand(const Provider& provider) {
                                            "SequenceMap",
                                            "SoftmaxCrossEntropyLoss",
                                            "Swish"};
+  return is_plain(node) && std::ranges::find(kDefined, node.op) != std::end(kDefined);
+}
+
+void LoadedGraph::expand(const Provider& provider) {
   for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
     LoadedNode& each = nodes_[n];
-    if (!is_plain(each) || std::ranges::find(kDefined, each.op) == std::end(kDefined)) continue;
+    if (each.is_gone || !is_defined_by_others(each)) continue;
     const auto found = provider.operators.find(each.op);
     if (found != provider.operators.end() && !found->second.kernels.empty()) continue;
     if (each.op != "CastLike") {
@@ -146,10 +151,12 @@ void LoadedGraph::expand(const Provider& provider) {
 }
 
 const TensorValue* LoadedGraph::known(ValueId value) const {
-  if (value == kAbsent || is_made(value)) return nullptr;
-  const std::int32_t stored = graph_.value(value).initializer;
-  const auto& held = stored < 0 ? analysis_.values[at(value)] : graph_.initializers[at(stored)].value;
-  if (held) return &*held;
+  if (value == kAbsent) return nullptr;
+  if (!is_made(value)) {
+    const std::int32_t stored = graph_.value(value).initializer;
+    const auto& held = stored < 0 ? analysis_.values[at(value)] : graph_.initializers[at(stored)].value;
+    if (held) return &*held;
+  }
   const auto written = constants_.find(value);
   return written == constants_.end() || !written->second->value ? nullptr : &*written->second->value;
 }
@@ -186,6 +193,7 @@ ValueId LoadedGraph::add_value(ValueId original, TensorType type, bool is_consta
   const auto value = static_cast<ValueId>(constant_.size());
   constant_.push_back(is_constant);
   output_.push_back(false);
+  unranked_.push_back(unranked_[at(original)]);
   vague_.push_back(vague_[at(original)]);
   writer_.push_back(-1);
   readers_.emplace_back();
@@ -278,8 +286,8 @@ void LoadedGraph::remove(std::int32_t id) {
 
 void LoadedGraph::remove_unread(std::int32_t id) {
   const LoadedNode& each = node(id);
-  if (each.is_gone || produces_output(each) || each.outputs.size() != 1 || !readers(each.outputs.front()).empty())
-    return;
+  const auto is_read = [&](ValueId value) { return value != kAbsent && !readers(value).empty(); };
+  if (each.is_gone || produces_output(each) || std::ranges::any_of(each.outputs, is_read)) return;
   const std::vector<ValueId> inputs = each.inputs;
   remove(id);
   for (const ValueId input : inputs)
@@ -288,6 +296,9 @@ void LoadedGraph::remove_unread(std::int32_t id) {
 
 bool LoadedGraph::bypass(std::int32_t id, ValueId kept) {
   if (kept == kAbsent || produces_output(node(id))) return false;
+  // The runtime takes only a lone input of the model past a node.
+  const auto inputs = std::ranges::count_if(node(id).inputs, [](ValueId value) { return value != kAbsent; });
+  if (writer(kept) < 0 && !is_constant(kept) && inputs > 1) return false;
   replace(node(id).outputs.front(), kept);
   remove(id);
   return true;
@@ -325,50 +336,67 @@ std::vector<bool> LoadedGraph::constant_in_file() const {
   return known;
 }
 
-// As a reader of the runtime's graph would say it: a node that is left keeps its name. From the results of each node
-// that is left, the file's graph is walked back to tensors that are left, too: what lies between became that node.
-std::vector<Fate> LoadedGraph::fates() const {
-  const std::vector<bool> computed = constant_in_file();
-  std::vector<Fate> fates(graph_.nodes.size(), Fate::Folded);
-  std::vector<bool> is_present(constant_.size(), false);
+std::vector<bool> LoadedGraph::covered(const std::vector<ValueId>& copied) const {
+  std::vector<bool> is_present(constant_.size(), false), is_covered(graph_.nodes.size(), false);
   std::vector<std::int32_t> made(graph_.values.size(), -1);  // by the file's nodes
   for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
     for (const ValueId output : graph_.nodes[n].outputs)
       if (output != kAbsent) made[at(output)] = static_cast<std::int32_t>(n);
-  for (const LoadedNode& each : nodes_) {
-    if (each.is_gone) continue;
-    if (each.file >= 0) fates[at(each.file)] = Fate::Kept;
-    for (const ValueId output : each.outputs)
-      if (output != kAbsent) is_present[at(output)] = true;
-  }
-  for (const LoadedNode& each : nodes_) {
-    if (each.is_gone) continue;
+  for (const LoadedNode& each : nodes_)
+    if (!each.is_gone)
+      for (const ValueId output : each.outputs)
+        if (output != kAbsent) is_present[at(output)] = true;
+  const auto walk = [&](const std::vector<ValueId>& outputs, const std::vector<ValueId>& inputs) {
     std::set<std::int32_t> seen;
     std::vector<std::int32_t> todo;
     const auto add = [&](ValueId value) {
       if (value != kAbsent && !is_made(value) && made[at(value)] >= 0 && seen.insert(made[at(value)]).second)
         todo.push_back(made[at(value)]);
     };
-    for (const ValueId output : each.outputs) add(output);
+    for (const ValueId output : outputs) add(output);
     while (!todo.empty()) {
       const std::int32_t id = todo.back();
       todo.pop_back();
-      if (fates[at(id)] != Fate::Kept) fates[at(id)] = Fate::Fused;
+      is_covered[at(id)] = true;
       const Node& from = graph_.node(id);
       std::vector<ValueId> reads(from.inputs.begin(), from.inputs.end());
       for (const GraphId body : from.bodies()) find_captured(body, reads);
-      for (const ValueId value : reads) {
-        if (value == kAbsent || is_present[at(value)]) continue;
-        if (std::ranges::find(each.inputs, value) != each.inputs.end()) continue;
-        add(value);
-      }
+      for (const ValueId value : reads)
+        if (value != kAbsent && !is_present[at(value)] && std::ranges::find(inputs, value) == inputs.end()) add(value);
     }
+  };
+  for (const LoadedNode& each : nodes_)
+    if (!each.is_gone)  // a CastLike runs as Cast, without its second operand
+      walk(each.outputs, each.op == "CastLike" && !each.inputs.empty() ? std::vector{each.inputs[0]} : each.inputs);
+  for (const ValueId value : copied) walk({value}, {});
+  return is_covered;
+}
+
+std::vector<Fate> LoadedGraph::fates(const std::vector<bool>& is_covered_later) const {
+  const auto is_half = [&](ValueId value) {
+    return value != kAbsent && is_float(type(value).element) && bits(type(value).element) == 16;
+  };
+  // The runtime's graph for the CPU has a Cast behind halves that it cannot compute, and behind one node between such.
+  const auto lacks = [&](std::int32_t id) { return id >= 0 && !runs_halves_on_cpu(node(id).op); };
+  const auto is_between = [&](const LoadedNode& each) {
+    return std::ranges::all_of(each.inputs, [&](ValueId value) { return !is_half(value) || lacks(writer(value)); }) &&
+           std::ranges::all_of(each.outputs, [&](ValueId value) {
+             return !is_half(value) || (!output_[at(value)] && std::ranges::all_of(readers(value), lacks));
+           });
+  };
+  std::vector<ValueId> cast;
+  for (const LoadedNode& each : nodes_)
+    if (!each.is_gone && (!runs_halves_on_cpu(each.op) || is_between(each)))
+      std::ranges::copy_if(each.outputs, std::back_inserter(cast), is_half);
+  const std::vector<bool> computed = constant_in_file(), is_covered = covered(cast);
+  std::vector<Fate> fates(graph_.nodes.size(), Fate::Folded);
+  for (std::size_t n = 0; n < fates.size(); ++n) {
+    const bool is_constant = std::ranges::all_of(
+        graph_.nodes[n].outputs, [&](ValueId value) { return value == kAbsent || computed[at(value)]; });
+    if (!is_constant && (is_covered[n] || (!is_covered_later.empty() && is_covered_later[n]))) fates[n] = Fate::Fused;
   }
-  for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
-    if (fates[n] == Fate::Fused && std::ranges::all_of(graph_.nodes[n].outputs, [&](ValueId value) {
-          return value == kAbsent || computed[at(value)];
-        }))
-      fates[n] = Fate::Folded;
+  for (const LoadedNode& each : nodes_)
+    if (!each.is_gone && each.file >= 0) fates[at(each.file)] = Fate::Kept;
   return fates;
 }
 

@@ -23,6 +23,7 @@ struct LoadedNode {
   std::vector<ValueId> inputs, captured, outputs;  // captured: read by its bodies
   bool is_gone = false;
   bool has_bodies = false;
+  bool is_remade = false;    // under another name, in the layout of the provider
   bool is_expanded = false;  // the runtime runs the nodes by which ONNX defines the operator
   std::vector<std::int64_t> axes =
       {};                // where transposes moved them, or of a node that the runtime made; perm of Transpose
@@ -30,6 +31,8 @@ struct LoadedNode {
 };
 
 inline bool is_plain(const LoadedNode& node) { return node.domain.empty(); }
+inline bool quantises(const LoadedNode& node) { return node.op == "QuantizeLinear"; }
+inline bool dequantises(const LoadedNode& node) { return node.op == "DequantizeLinear"; }
 // A node that the runtime makes.
 inline LoadedNode made_node(std::string_view op, std::vector<ValueId> inputs, std::vector<ValueId> outputs = {}) {
   return {.op = op, .domain = "", .inputs = std::move(inputs), .captured = {}, .outputs = std::move(outputs)};
@@ -37,6 +40,10 @@ inline LoadedNode made_node(std::string_view op, std::vector<ValueId> inputs, st
 inline bool is_random(std::string_view op) {
   return op.starts_with("Random") || op == "Bernoulli" || op == "Multinomial";
 }
+// ONNX defines the operator by others, and the CPU has no kernel of it.
+bool is_defined_by_others(const LoadedNode& node);
+// Whether the CPU has a kernel of the operator for floats of 16 bits.
+bool runs_halves_on_cpu(std::string_view op);
 // The whole number of a scalar; empty if it is not known.
 inline std::optional<std::int64_t> integer_of(const Scalar& scalar) {
   const Dim* dim = std::get_if<Dim>(&scalar);
@@ -50,6 +57,8 @@ std::optional<std::vector<std::string>> texts_of(const Attribute& attribute);
 // Of ONNX Runtime: {1, 21}.
 using Release = std::pair<int, int>;
 inline constexpr Release kSince1_21 = {1, 21};  // products of more than two dims, and biases, are rewritten since then
+inline constexpr Release kSince1_27 = {1, 27};  // stored tensors that are inputs, too, are shared since then
+inline constexpr Release kSince1_28 = {1, 28};  // a Transpose passes Elu, Gather and Reshapes that split dims since then
 
 // What became of a node of the file.
 enum class Fate : std::uint8_t {
@@ -71,7 +80,15 @@ class LoadedGraph {
   // The nodes that are left, in the runtime's order: depth first from nodes whose results nothing reads, from the last
   // one back. It decides which of equal nodes stays.
   const std::vector<std::int32_t>& order() const;
-  std::vector<Fate> fates() const;  // by node of the file
+  // Work with channels last, where the provider does.
+  void change_layout(const std::vector<std::int32_t>& nodes);
+  // What the next levels fuse of the nodes that the provider took. The names are those of the table in fusions.cpp.
+  void fuse_late(const std::vector<std::string>& fusions, const std::vector<bool>& is_taken);
+  // By node of the file: whether a node that is left does its work, as a reader of the graph would say it. From each
+  // result that is left, the file's graph is walked back to tensors that are left, too. `copied` are written by copies.
+  std::vector<bool> covered(const std::vector<ValueId>& copied) const;
+  // By node of the file. `is_covered_later`: covered(), of the graph as it runs.
+  std::vector<Fate> fates(const std::vector<bool>& is_covered_later) const;
   bool is_constant(ValueId value) const { return value != kAbsent && constant_[at(value)]; }
   // By value: whether it depends on no input of the model.
   std::vector<bool> computed() const;
@@ -106,6 +123,7 @@ class LoadedGraph {
   const std::vector<std::int32_t>& readers(ValueId value) const { return readers_[at(value)]; }
 
  private:
+  class Fuser;       // fusions.cpp
   class Transposer;  // transposes.cpp
 
   static std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
@@ -135,6 +153,7 @@ class LoadedGraph {
   // The second node's work becomes part of the first, which writes the second's result.
   void fuse(std::int32_t into, std::int32_t next);
 
+  bool has_inference(const LoadedNode& node) const;
   void infer();
   void infer(std::int32_t id);
   bool apply_rules();
@@ -142,17 +161,25 @@ class LoadedGraph {
   bool fuse_into_conv(std::int32_t id);
   void fuse_weights(std::int32_t id, std::int32_t next);
   bool fuse_pad(std::int32_t id);
+  bool remove_double_pairs();
   bool merge_equal();
   bool fold_constants();
-  bool fuse_sums();
+  bool inline_branch(std::int32_t id);
+  bool fuse_sums() { return fuse_sums(true); }
+  bool fuse_sums(bool keeps_attention);
   bool feeds_attention(const LoadedNode& product, const LoadedNode& sum) const;
   ValueId add_sizes(ValueId of);  // a stored tensor of them
   std::int32_t add_reshape(ValueId from, TensorType type);
   bool fuse_reshapes();
   bool fuse_chain(std::int32_t id);
   void split_dequantised();
+  bool fuse_early();
   bool push_transposes();
   bool quantise_biases();
+  bool propagate_pairs();
+  void insert_pairs(ValueId value, const std::vector<std::int32_t>& nodes, const LoadedNode& model);
+  bool passes_pairs(const LoadedNode& node) const;
+  bool has_one_scale(const LoadedNode& node) const;
   bool is_dequantised(ValueId value, std::optional<std::int64_t> axis) const;
   bool is_quantised(ValueId value) const;
   std::optional<std::vector<std::int64_t>> shape_of_concat(std::int32_t concat, ValueId root) const;
@@ -168,10 +195,11 @@ class LoadedGraph {
   Release release_;
   std::vector<LoadedNode> nodes_;
   std::vector<bool> constant_, output_;
-  std::vector<bool> vague_;                               // some size is not known to the runtime's inference
-  std::vector<ValueId> originals_;                        // of values that the runtime made
-  std::unordered_map<ValueId, TensorType> retyped_;       // these, and stored tensors that it transposed
-  std::unordered_map<ValueId, const Tensor*> constants_;  // of Constant nodes
+  std::vector<bool> unranked_;                                 // nor is its rank
+  std::vector<bool> vague_;                                    // some size is not known to the runtime's inference
+  std::vector<ValueId> originals_;                             // of values that the runtime made
+  std::unordered_map<ValueId, TensorType> retyped_;            // these, and stored tensors that it transposed
+  std::unordered_map<ValueId, const Tensor*> constants_;       // of Constant nodes
   std::vector<std::int32_t> writer_;
   std::vector<std::vector<std::int32_t>> readers_;  // sorted
   mutable std::vector<std::int32_t> order_;         // empty: not known since the last change

@@ -54,7 +54,8 @@ static_assert(std::ranges::is_sorted(kPassages, {}, &Row::op) &&
 
 }  // namespace
 
-Passage passage_of(const LoadedNode& node) {
+Passage passage_of(const LoadedNode& node, Release release) {
+  if ((node.op == "Elu" || node.op == "Gather") && release < kSince1_28) return Passage::None;
   const auto find = [&](const auto& rows) {
     const auto found = std::ranges::lower_bound(rows, node.op, {}, &Row::op);
     return found != std::end(rows) && found->op == node.op ? found->passage : Passage::None;

@@ -31,7 +31,7 @@ enum class Passage : std::uint8_t {
   QLinearConcat,
 };
 
-Passage passage_of(const LoadedNode& node);
+Passage passage_of(const LoadedNode& node, Release release);
 bool moves_outputs(Passage passage);
 
 }  // namespace pagoda::inline core

@@ -35,12 +35,13 @@ bool is_narrow_float(ElementType type) { return is_float(type) && bits(type) <= 
 
 class Placer {
  public:
-  Placer(const Model& model, const LoadedGraph& loaded, const Provider& provider, bool with_cures)
+  Placer(const Model& model, const LoadedGraph& loaded, const Provider& provider, const PlaceOptions& options)
       : model_(model),
         loaded_(loaded),
         nodes_(loaded.nodes()),
         provider_(provider),
-        with_cures_(with_cures),
+        form_(options.form),
+        with_cures_(options.with_cures),
         units_(loaded, provider.units),
         order_(loaded.order()),
         rank_(nodes_.size(), 0),
@@ -62,19 +63,47 @@ class Placer {
       list_weights();
     } else if (is_copied)
       list_crossings();
-    const std::vector<Fate> fates = loaded_.fates();
-    for (const Fate fate : fates)
-      result_.nodes.push_back(
-          {.on = fate == Fate::Fused ? PlacedOn::Fused : PlacedOn::Folded, .part = -1, .reason = {}});
-    for (std::size_t n = 0; n < nodes_.size(); ++n)
-      if (!nodes_[n].is_gone && nodes_[n].file >= 0) {
-        PlacedNode& row = result_.nodes[index(nodes_[n].file)] = std::move(rows_[n]);
-        if (nodes_[n].is_expanded) row = {.on = PlacedOn::Fused, .part = -1, .reason = {}};
-      }
+    name_fates();
     return std::move(result_);
   }
 
  private:
+  // Of the nodes that are left, and of the others. The answers of some releases name the nodes that run: what a later
+  // level fused is then part of another node, and so is what was made anew, unless all nodes are on the provider.
+  void name_fates() {
+    LoadedGraph running = loaded_;
+    std::vector<std::int32_t> moved;
+    std::vector<bool> is_taken(nodes_.size());
+    for (const std::int32_t n : order_) {
+      is_taken[index(n)] = is_on(n, PlacedOn::Provider);
+      if (is_taken[index(n)] && is_in(provider_.channels_last, nodes_[index(n)])) moved.push_back(n);
+    }
+    if (!provider_.channels_last.empty()) running.change_layout(moved);
+    if (form_ == PlacementForm::Default) running.fuse_late(provider_.fusions, is_taken);
+    std::vector<ValueId> copied;
+    for (const PlacedCopy& copy : result_.copies)
+      if (copy.is_to_host) copied.push_back(copy.value);
+    const bool is_mixed = std::ranges::any_of(order_, [&](std::int32_t n) { return is_on(n, PlacedOn::Cpu); });
+    for (const Fate fate : loaded_.fates(provider_.compiles_parts ? std::vector<bool>() : running.covered(copied)))
+      result_.nodes.push_back(
+          {.on = fate == Fate::Fused ? PlacedOn::Fused : PlacedOn::Folded, .part = -1, .reason = {}});
+    for (const std::int32_t n : order_) {
+      const LoadedNode &asked = nodes_[index(n)], &run = running.nodes()[index(n)];
+      if (asked.file < 0) continue;
+      const bool is_expanded = asked.is_expanded || (is_on(n, PlacedOn::Cpu) && is_defined_by_others(asked));
+      const bool is_renamed = provider_.names_what_runs && run.is_remade && is_mixed;
+      // A Q or DQ is made anew beside a Transpose, and judged as before.
+      const bool is_pair = quantises(asked) || dequantises(asked);
+      const bool is_gone = run.is_gone && (provider_.names_what_runs ||
+                                           (is_taken[index(n)] && !provider_.channels_last.empty() && !is_pair));
+      if (is_expanded || is_renamed || is_gone) rows_[index(n)] = {.on = PlacedOn::Fused, .part = -1, .reason = {}};
+      result_.nodes[index(asked.file)] = std::move(rows_[index(n)]);
+    }
+  }
+  static bool is_in(const std::vector<std::string>& operators, const LoadedNode& node) {
+    return is_plain(node) && std::ranges::find(operators, node.op) != operators.end();
+  }
+
   const TensorType& type(ValueId value) const { return loaded_.type(value); }
   bool is_on(std::int32_t node, PlacedOn on) const { return rows_[index(node)].on == on; }
   bool is_stored(ValueId value) const { return loaded_.is_constant(value); }
@@ -323,6 +352,7 @@ class Placer {
   const LoadedGraph& loaded_;
   const std::vector<LoadedNode>& nodes_;
   const Provider& provider_;
+  PlacementForm form_;
   bool with_cures_;
   NodeUnits units_;
   std::vector<std::int32_t> order_;
@@ -369,9 +399,9 @@ const ProviderCure* cure_of(const Provider& provider, std::string_view reason, s
 GraphPlacement place(const Model& model, const Analysis& analysis, const Provider& provider,
                      const PlaceOptions& options) {
   LoadedGraph loaded(model, analysis);
-  loaded.expand(provider);
   if (options.form == PlacementForm::Default) loaded.optimise(release_of(provider.version));
-  return Placer(model, loaded, provider, options.with_cures).run();
+  loaded.expand(provider);
+  return Placer(model, loaded, provider, options).run();
 }
 
 }  // namespace pagoda::inline core

@@ -12,7 +12,7 @@ namespace pagoda::inline core {
 
 // A product with a matrix and the sum of its result with a row become one Gemm, between Reshapes where the other
 // operand is not a matrix.
-bool LoadedGraph::fuse_sums() {
+bool LoadedGraph::fuse_sums(bool keeps_attention) {
   constexpr ElementType kTypes[] = {ElementType::Float32, ElementType::Float16, ElementType::Bfloat16};
   bool has_changed = false;
   const std::vector<std::int32_t> order = this->order();
@@ -30,11 +30,13 @@ bool LoadedGraph::fuse_sums() {
     const bool is_matrix = rows->size() == 2;
     const Dim &depth = (*columns)[0], &width = (*columns)[1];
     if (!is_matrix && release_ < kSince1_21) continue;
-    if (!is_matrix && (!is_fixed(left) || !is_fixed(right) || feeds_attention(product, sum))) continue;
+    if (!is_matrix && (!is_fixed(left) || !is_fixed(right))) continue;
+    if (!is_matrix && keeps_attention && feeds_attention(product, sum)) continue;
     const bool is_row = added->size() == 1 && (*added)[0] == width;
+    const bool is_vague = vague_[at(left)] || vague_[at(bias)];
     const auto fits = [&](const Dim& height) {
       return (height == Dim(1) && (*added)[1] == width) ||
-             (height == (*rows)[0] && ((*added)[1] == Dim(1) || (*added)[1] == width));
+             (!is_vague && height == (*rows)[0] && ((*added)[1] == Dim(1) || (*added)[1] == width));
     };
     if (!is_row && !(is_matrix && added->size() == 2 && fits((*added)[0]))) continue;
     LoadedNode gemm = made_node("Gemm", {left, right, bias}, sum.outputs);
@@ -133,7 +135,8 @@ std::optional<std::vector<std::int64_t>> LoadedGraph::shape_of_concat(std::int32
       continue;
     }
     const Shape* form = shape(input);
-    const bool is_single = form != nullptr && (form->empty() || (form->size() == 1 && (*form)[0] == Dim(1)));
+    const bool is_single =
+        form != nullptr && !vague_[at(input)] && (form->empty() || (form->size() == 1 && (*form)[0] == Dim(1)));
     if (!is_single || others++ > 0) return std::nullopt;
     sizes.push_back(-1);
   }

@@ -27,6 +27,14 @@ TensorType transposed(TensorType type, const Axes& perm) {
   return type;
 }
 
+// [0,2,3,1]
+Axes channels_last(std::size_t rank) {
+  Axes perm(rank);
+  std::iota(perm.begin(), perm.end(), 0);
+  if (rank > 2) std::rotate(perm.begin() + 1, perm.begin() + 2, perm.end());
+  return perm;
+}
+
 TensorType unsqueezed(TensorType type, const Axes& axes) {
   if (!type.shape) return type;
   Shape sizes;
@@ -43,6 +51,22 @@ TensorType unsqueezed(TensorType type, const Axes& axes) {
 class LoadedGraph::Transposer {
  public:
   explicit Transposer(LoadedGraph& graph) : graph_(graph), opset_(graph.model_.opset("")) {}
+
+  // Nodes work with channels last, between Transposes, which then move outwards.
+  // Source: onnxruntime/core/optimizer/layout_transformation/layout_transformation.cc.
+  void change_layout(const std::vector<std::int32_t>& nodes) {
+    for (const std::int32_t id : nodes) {
+      const bool is_whole = !node(id).inputs.empty() && !node(id).outputs.empty() && node(id).outputs[0] != kAbsent;
+      const std::optional<std::size_t> rank = is_whole ? rank_of(node(id).inputs[0]) : std::nullopt;
+      if (!rank || *rank < 3) continue;
+      const Axes last = channels_last(*rank);
+      transpose_input(id, 0, last);
+      transpose_output(id, 0, inverse(last));
+      node(id).is_remade = true;
+    }
+    is_changing_layout_ = true;
+    run();
+  }
 
   bool run() {
     if (opset_ < kFirstOpset) return false;
@@ -172,7 +196,7 @@ class LoadedGraph::Transposer {
       const LoadedNode& each = node(*id);
       if (each.op == "Transpose" && is_plain(each)) {
         leading_.insert(each.inputs[0]);
-      } else if (moves_outputs(passage_of(each)) &&
+      } else if (moves_outputs(passage_of(each, graph_.release_)) &&
                  std::ranges::any_of(each.outputs, [&](ValueId value) { return leading_.contains(value); })) {
         for (const std::size_t i : passed_inputs(each)) leading_.insert(each.inputs[i]);
       }
@@ -180,7 +204,7 @@ class LoadedGraph::Transposer {
   }
 
   std::vector<std::size_t> passed_inputs(const LoadedNode& each) const {
-    const Passage passage = passage_of(each);
+    const Passage passage = passage_of(each, graph_.release_);
     std::vector<std::size_t> inputs;
     for (std::size_t i = 0; i < each.inputs.size(); ++i) {
       const bool is_passed = passage == Passage::Concat                                   ? true
@@ -211,13 +235,16 @@ class LoadedGraph::Transposer {
     if (*other != perm) return 0;
     const ValueId moved = before->outputs.front();
     const bool can_go = is_local(moved) && std::ranges::all_of(graph_.readers(moved), [&](std::int32_t id) {
-                          return passage_of(node(id)) != Passage::None;
+                          return passage_of(node(id), graph_.release_) != Passage::None;
                         });
     return can_go ? -cost_of_rank(value) : 0;
   }
 
   bool is_cheaper(const Push& each, Passage passage) const {
     if (passage == Passage::Transpose) return true;
+    // Those of a layout move wherever they can, but not before each operand of a Concat.
+    const Axes last = is_changing_layout_ ? channels_last(each.perm.size()) : Axes();
+    if (is_changing_layout_ && passage != Passage::Concat && (each.perm == last || each.inverse == last)) return true;
     int cost = 0;
     for (const std::size_t i : each.inputs) cost += cost_of(node(each.node).inputs[i], each.perm);
     if (cost >= 0 || !moves_outputs(passage)) return cost < 0;
@@ -411,7 +438,7 @@ class LoadedGraph::Transposer {
 
   bool push(std::int32_t transpose, std::int32_t id, std::size_t input) {
     const std::optional<Axes> perm = perm_of(&node(transpose));
-    const Passage passage = passage_of(node(id));
+    const Passage passage = passage_of(node(id), graph_.release_);
     const bool needs_second = passage == Passage::Gather || passage == Passage::Reshape || passage == Passage::Tile ||
                               passage == Passage::Quantize || (passage == Passage::Pad && opset_ >= 11);
     if (!perm || passage == Passage::None || (needs_second && node(id).inputs.size() < 2)) return false;
@@ -494,7 +521,7 @@ class LoadedGraph::Transposer {
       }
       case Passage::Reshape: {
         const std::optional<Axes> perm = perm_of_reshape(each);
-        return perm ? merge(each, *perm) : pass_split(each);
+        return perm ? merge(each, *perm) : graph_.release_ >= kSince1_28 && pass_split(each);
       }
     }
     transpose_inputs(each);
@@ -771,6 +798,7 @@ class LoadedGraph::Transposer {
 
   LoadedGraph& graph_;
   std::int64_t opset_;
+  bool is_changing_layout_ = false;
   std::unordered_set<ValueId> leading_;  // through nodes that a Transpose can pass, to a Transpose
 };
 
@@ -778,5 +806,7 @@ bool LoadedGraph::push_transposes() {
   split_dequantised();
   return Transposer(*this).run();
 }
+
+void LoadedGraph::change_layout(const std::vector<std::int32_t>& nodes) { Transposer(*this).change_layout(nodes); }
 
 }  // namespace pagoda::inline core

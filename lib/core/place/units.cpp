@@ -14,9 +14,6 @@ namespace {
 
 std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
-bool dequantises(const LoadedNode& node) { return node.op == "DequantizeLinear"; }
-bool quantises(const LoadedNode& node) { return node.op == "QuantizeLinear"; }
-
 // The number of a stored tensor of one element.
 std::optional<double> number_of(const LoadedGraph& loaded, ValueId value) {
   const TensorValue* held = loaded.is_constant(value) ? loaded.known(value) : nullptr;

@@ -156,6 +156,9 @@ struct Provider {
   // The runtime asks it again once it has changed the layout of what it took: step 3 then only decides nodes that it
   // moved the first time.
   bool is_asked_twice = false;
+  std::vector<std::string> channels_last;  // operators that it runs in that layout
+  std::vector<std::string> fusions;        // of what it took, in order: "QuickGelu"; place/fusions.cpp lists them
+  bool names_what_runs = false;            // the runtime's answers name nodes after those fusions
   // It compiles each part as a whole: no node is moved for its operands, and parts hand tensors over through the host.
   bool compiles_parts = false;
   bool is_on_host = false;  // its tensors are in host memory: nothing is copied, and no node moved for its operands
