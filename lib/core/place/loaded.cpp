@@ -89,7 +89,9 @@ LoadedGraph::LoadedGraph(const Model& model, const Analysis& analysis)
     for (const ValueId output : node.outputs) {
       if (output == kAbsent) continue;
       constant_[at(output)] = true;
-      if (tensor != nullptr) constants_.emplace(output, tensor);
+      if (tensor == nullptr) continue;
+      tensors_.emplace(output, tensor);
+      if (tensor->value) constants_.emplace(output, &*tensor->value);
     }
   }
 }
@@ -158,17 +160,17 @@ const TensorValue* LoadedGraph::known(ValueId value) const {
     if (held) return &*held;
   }
   const auto written = constants_.find(value);
-  return written == constants_.end() || !written->second->value ? nullptr : &*written->second->value;
+  return written == constants_.end() ? nullptr : written->second;
 }
 
 std::string LoadedGraph::left_out(ValueId value) const {
   constexpr std::int64_t kShared = 8;  // a skeleton compares no larger ones
   if (value == kAbsent || is_made(value) || !is_constant(value)) return "";
   const std::int32_t stored = graph_.value(value).initializer;
-  const auto written = constants_.find(value);
-  const Tensor* tensor = stored >= 0                   ? &graph_.initializers[at(stored)]
-                         : written == constants_.end() ? nullptr
-                                                       : written->second;
+  const auto written = tensors_.find(value);
+  const Tensor* tensor = stored >= 0                 ? &graph_.initializers[at(stored)]
+                         : written == tensors_.end() ? nullptr
+                                                     : written->second;
   if (tensor == nullptr || tensor->value || !tensor->extent.location.empty() || tensor->extent.offset == 0 ||
       !tensor->type.shape || element_count(*tensor->type.shape).value64().value_or(kShared + 1) > kShared)
     return "";

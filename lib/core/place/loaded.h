@@ -199,7 +199,8 @@ class LoadedGraph {
   std::vector<bool> vague_;                                    // some size is not known to the runtime's inference
   std::vector<ValueId> originals_;                             // of values that the runtime made
   std::unordered_map<ValueId, TensorType> retyped_;            // these, and stored tensors that it transposed
-  std::unordered_map<ValueId, const Tensor*> constants_;       // of Constant nodes
+  std::unordered_map<ValueId, const TensorValue*> constants_;  // of Constant nodes, and stored ones of another shape
+  std::unordered_map<ValueId, const Tensor*> tensors_;         // of Constant nodes
   std::vector<std::int32_t> writer_;
   std::vector<std::vector<std::int32_t>> readers_;  // sorted
   mutable std::vector<std::int32_t> order_;         // empty: not known since the last change
