@@ -78,6 +78,7 @@ void kernel(A& a, typename A::template Ref<MeasuredKernel> x) {
     inner("rule", joined.rule);
     inner("nodes", joined.nodes);
   });
+  a.maybe("unjoined", x.unjoined);
   a.maybe("device", x.device);
 }
 
@@ -130,6 +131,12 @@ void join_of(A& a, typename A::template Ref<JoinSummary> x) {
   a("joined_seconds", x.joined_seconds);
   a.derived("share", x.share());
   a("silent_nodes", x.silent_nodes);
+  a.maybe_list("unjoined", x.unjoined, [](A& inner, auto& each) {
+    inner.required("cause");
+    inner("cause", each.cause);
+    inner("kernels", each.kernels);
+    inner("seconds", each.seconds);
+  });
   a.maybe_list("counts", x.counts, counts<A>, Layout::Block);
 }
 

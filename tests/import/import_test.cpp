@@ -158,10 +158,48 @@ TEST_CASE("decorations of engines come off one by one") {
       {"Conv_3_token_12", "Conv_3"},
       {"fused /conv", "/conv"},
       {"/attn/MatMul_myl109_2", "/attn/MatMul"},
+      {"myelin-exec:/attn/MatMul", "/attn/MatMul"},
+      {"/relu/Relu_output_0_DequantizeLinear/duplicated", "/relu/Relu_output_0_DequantizeLinear"},
+      {"norm.weight_clone_2", "norm.weight"},
+      {"node_of_logits", "logits"},
+      {"QuantizeLinear_8_quantize_scale_node", "QuantizeLinear_8"},
+      {"shape_336[Constant]", "shape_336"},
+      {"/a/Add [myelin]", "/a/Add"},
+      {"/a/Add_castOut", "/a/Add"},
   };
   for (const auto& [name, inner] : rows) CHECK(import::undecorated(name) == inner);
-  for (const char* name : {"/model/Add_1", "Conv", "", "_", "Fusion", "token_"})
+  for (const char* name : {"/model/Add_1", "Conv", "", "_", "Fusion", "token_", "x[0]", "x[]", "[Constant]"})
     CHECK_MESSAGE(!import::undecorated(name), name);
+  CHECK(import::myelin_spelling("/m.0/attn-1/MatMul") == "/m_0/attn_1/MatMul");
+}
+
+TEST_CASE("causes of kernels without a row, by their names") {
+  struct Case {
+    const char *name, *op_type, *cause;
+  };
+  const Case cases[] = {
+      {"Reformatting CopyNode for Input Tensor 0 to {ForeignNode[a...b]}", "", "change of layout"},
+      {"shuffle_between_(Unnamed Layer* 6) [Shuffle]_output_and_fc", "", "change of layout"},
+      {"copied_squeeze_after_add_3", "", "change of layout"},
+      {"ReorderInput_token_4", "ReorderInput", "change of layout"},
+      {"/model.8/Split_output_0 copy", "Reformat", "copy on the device"},
+      {"[HostToDeviceCopy 3]", "", "copy to the device"},
+      {"Memcpy_token_3", "MemcpyToHost", "copy to the host"},
+      {"InsertedPrecisionFreeCast_x", "Cast", "change of type"},
+      {"exit^bb^signal^1_myl0_7", "", "synchronisation"},
+      {"(Unnamed Layer* 4) [Shuffle]", "", "no name"},
+      {"", "", "no name"},
+      {"__myl_MulMaxSubExpSum_myl109_3", "kgen", "a name that the engine generated"},
+      {"__mye1041_0_myl0_0", "", "a name that the engine generated"},
+      {"_gemm_mha_v2_myl0_172", "kgen", "a name that the engine generated"},
+      {"Gather_token_5", "Gather", "a name that the engine generated"},
+      {"aten::add", "aten::add_", "no row of that name"},
+      {"Gather_5", "Gather", "no row of that name"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(std::string(c.name));
+    CHECK(import::cause_of_no_row(c.name, c.op_type) == c.cause);
+  }
 }
 
 TEST_CASE("a power table: SI units, energy of a batch, and the bad sample marked") {

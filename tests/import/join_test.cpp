@@ -12,8 +12,8 @@ namespace pagoda::measured {
 namespace {
 
 // A compute row of an estimate; all rows have outputs of one shape.
-documents::EstimateNode row(const char* name, const char* op, base::SmallVector<base::Name, 2> inputs, const char* output,
-                            const char* scope = "") {
+documents::EstimateNode row(const char* name, const char* op, base::SmallVector<base::Name, 2> inputs,
+                            const char* output, const char* scope = "") {
   documents::EstimateNode r;
   r.name = name;
   r.op_type = op;
@@ -218,6 +218,73 @@ TEST_CASE("what a fused kernel of another operator alone reads joins it, unless 
   CHECK(measured.kernels[1].joined->nodes == Indices{1, 2, 4});
   CHECK(measured.kernels[1].joined->rule == "decorated name + absorbed");
   CHECK(measured.join->silent_nodes == Indices{3});
+}
+
+TEST_CASE("operators that ONNX Runtime names after one node have the others that they are made of") {
+  struct Case {
+    std::vector<documents::EstimateNode> rows;
+    documents::MeasuredKernel kernel;
+    Indices joined;
+    const char* why;
+  };
+  const Case cases[] = {
+      {{row("in", "Conv", {"x"}, "a"), row("s0", "Slice", {"a", "c0"}, "p"), row("s1", "Slice", {"a", "c1"}, "q"),
+        row("s2", "Slice", {"b", "c2"}, "r")},
+       kernel("s0/GatherSliceToSplitFusion/", "Split"),
+       {1, 2},
+       "all Slices of one value, and of no other"},
+      {{row("in", "Conv", {"x"}, "a"), row("mean", "ReduceMean", {"a"}, "b"), row("sub", "Sub", {"a", "b"}, "c"),
+        row("mul", "Mul", {"c", "scale"}, "d"), row("shift", "Add", {"d", "bias"}, "e"),
+        row("residual", "Add", {"e", "a"}, "y")},
+       kernel("mul/LayerNormFusion/", "LayerNormalization"),
+       {1, 2, 3, 4},
+       "the shift behind the scale, and not the Add of two results"},
+      {{row("in", "Conv", {"x"}, "a"), row("quantize", "DynamicQuantizeLinear", {"a"}, "q"),
+        row("scales", "Mul", {"q", "w_scale"}, "s"), row("product", "MatMulInteger", {"q", "w"}, "i"),
+        row("cast", "Cast", {"i"}, "f"), row("scale", "Mul", {"f", "s"}, "y")},
+       kernel("product", "DynamicQuantizeMatMul"),
+       {1, 2, 3, 4, 5},
+       "quantisation before it and scales behind it"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(std::string(c.why));
+    documents::Measured measured = measured_of({kernel("in", "Conv"), c.kernel});
+    join(measured, estimate_with(c.rows));
+    REQUIRE(measured.kernels[1].joined);
+    CHECK(measured.kernels[1].joined->nodes == c.joined);
+  }
+}
+
+TEST_CASE("normalizations along a residual connection have a kernel each") {
+  const documents::EstimateDocument estimate =
+      estimate_with({row("a", "MatMul", {"x", "wa"}, "a"), row("add_a", "Add", {"a", "x"}, "b"),
+                     row("norm_a", "LayerNormalization", {"b"}, "c"), row("d", "MatMul", {"c", "wd"}, "d"),
+                     row("add_d", "Add", {"d", "c"}, "e"), row("norm_d", "LayerNormalization", {"e"}, "f"),
+                     row("out", "MatMul", {"f", "wo"}, "y")});
+  documents::Measured measured = measured_of(
+      {kernel("a", "MatMul"), kernel("SkipLayerNormalization", "SkipLayerNormalization", 1e-6, "f[4] -> f[4]"),
+       kernel("d", "MatMul"), kernel("SkipLayerNormalization_token_9", "SkipLayerNormalization", 1e-6, "f[4] -> f[4]"),
+       kernel("out", "MatMul")});
+  join(measured, estimate);
+  for (const auto& [index, rows] : {std::pair{1, Indices{1, 2}}, {3, Indices{4, 5}}}) {
+    REQUIRE(measured.kernels[index].joined);
+    CHECK(measured.kernels[index].joined->nodes == rows);
+  }
+}
+
+TEST_CASE("an unnamed kernel whose channels are last fills the place of a node whose channels are first") {
+  std::vector<documents::EstimateNode> rows = {row("in", "QuantizeLinear", {"x"}, "a"),
+                                               row("conv", "Conv", {"a", "w"}, "b"),
+                                               row("out", "DequantizeLinear", {"b"}, "y")};
+  rows[1].outputs[0].type.shape = Shape{1, 64, 7, 5};
+  for (const auto& [detail, fits] :
+       {std::pair{"u[1] -> u[1,7,5,64]", true}, {"u[1] -> u[1,64,7,5]", true}, {"u[1] -> u[1,5,7,64]", false}}) {
+    documents::Measured measured =
+        measured_of({kernel("in", "QuantizeLinear"), kernel("QLinearConv_token_7", "QLinearConv", 1e-6, detail),
+                     kernel("out", "DequantizeLinear")});
+    join(measured, estimate_with(rows));
+    CHECK(measured.kernels[1].joined.has_value() == fits);
+  }
 }
 
 TEST_CASE("a name that only begins like a node's is not that node") {

@@ -1,7 +1,9 @@
 // TensorRT's profiles and layer information, written by hand after their documentation.
 #include <doctest/doctest.h>
 
+#include "import/formats.h"
 #include "import/import_data.h"
+#include "pagoda/base/cat.h"
 
 namespace pagoda::measured {
 
@@ -23,6 +25,25 @@ TEST_CASE("layers with medians, types and the ONNX nodes that the layer informat
         Names{"/layer1/layer1.0/conv3/Conv", "/layer1/layer1.0/Add", "/layer1/layer1.0/relu_2/Relu"});
   CHECK(measured.kernels[0].nodes.empty());  // a layout change
   CHECK(test::is_missing(measured, "seconds_spread"));
+}
+
+TEST_CASE("nodes in a layer's metadata, however its entries are separated") {
+  const std::pair<const char*, Names> cases[] = {
+      {R"([ONNX Layer: a]\u001e[ONNX Layer: b])", {"a", "b"}},
+      {R"([ONNX Layer: a]\u001f[ONNX Layer: b])", {"a", "b"}},
+      {R"([ONNX Layer: a][ONNX Layer: b])", {"a", "b"}},
+      {R"([ONNX Layer: a] [ONNX Function: f] [ONNX Layer: b])", {"a", "b"}},
+      {R"([ONNX Layer: a][b][c])", {"a", "b", "c"}},
+      {R"([ONNX Layer: x[0]]\u001f[ONNX Layer: b])", {"x[0]", "b"}},
+      {R"([ONNX Layer: a]\u001e[ONNX Layer: a]\u001e[ONNX Layer: b])", {"a", "b"}},
+  };
+  for (const auto& [metadata, names] : cases) {
+    CAPTURE(std::string(metadata));
+    const std::string layers = cat(R"({"Layers":[{"Name":"k","Metadata":")", metadata, R"("}]})");
+    const documents::Measured measured = import::import_tensorrt(
+        R"([{"count":1},{"name":"k","timeMs":1,"averageMs":1,"medianMs":1}])", "p", layers, "l");
+    CHECK(measured.kernels[0].nodes == names);
+  }
 }
 
 TEST_CASE("without layer information names are split") {

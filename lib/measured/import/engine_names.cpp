@@ -8,8 +8,6 @@
 namespace pagoda::measured::import {
 namespace {
 
-constexpr std::string_view kRange = "{ForeignNode[", kRangeEnd = "]}";
-
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
@@ -38,17 +36,19 @@ std::size_t fusion_segment(std::string_view name) {
   return name.size() - begin + 1;
 }
 
-// Length of TensorRT's suffix "_myl<n>_<m>".
-std::size_t myelin_suffix(std::string_view name) {
-  const std::size_t last = numbered_suffix(name, "_");
-  if (last == 0) return 0;
-  const std::size_t first = numbered_suffix(name.substr(0, name.size() - last), "_myl");
-  return first == 0 ? 0 : first + last;
+// Length of the type of a layer at the end of its name: "x[Constant]", "x [myelin]"; 0: none.
+std::size_t type_suffix(std::string_view name) {
+  if (!name.ends_with(']')) return 0;
+  std::size_t begin = name.size() - 1;
+  while (begin > 0 && is_letter(name[begin - 1])) --begin;
+  if (begin < 2 || begin == name.size() - 1 || name[begin - 1] != '[') return 0;
+  return name.size() - trimmed(name.substr(0, begin - 1)).size();
 }
 
-constexpr std::array<std::string_view, 4> kSuffixes = {"_nchwc", "_nhwc", "_fused", "_transformed"};
-constexpr std::array<std::string_view, 6> kPrefixes = {
-    "fused ", "Fused_", "copied_squeeze_after_", "squeeze_after_", "unsqueeze_node_after_", "squeeze_node_after_"};
+constexpr std::array<std::string_view, 8> kSuffixes = {
+    "_nchwc", "_nhwc", "_fused", "_transformed", "/duplicated", "_quantize_scale_node", "_castIn", "_castOut"};
+constexpr std::array<std::string_view, 4> kPrefixes = {"fused ", "Fused_", "myelin-exec:", "node_of_"};
+constexpr std::array<std::string_view, 2> kNumbered = {"_token_", "_clone_"};
 
 void append_parts(std::string_view text, std::vector<std::string>& parts);
 
@@ -107,9 +107,26 @@ std::optional<std::string> undecorated(std::string_view name) {
     if (name.ends_with(suffix)) return std::string(name.substr(0, name.size() - suffix.size()));
   for (const std::string_view prefix : kPrefixes)
     if (name.starts_with(prefix)) return std::string(name.substr(prefix.size()));
-  for (const std::size_t length : {numbered_suffix(name, "_token_"), fusion_segment(name), myelin_suffix(name)})
-    if (length > 0) return std::string(name.substr(0, name.size() - length));
+  for (const std::string_view word : kNumbered)
+    if (const std::size_t length = numbered_suffix(name, word); length > 0)
+      return std::string(name.substr(0, name.size() - length));
+  for (const auto& suffix : {fusion_segment, myelin_suffix, type_suffix})
+    if (const std::size_t length = suffix(name); length > 0) return std::string(name.substr(0, name.size() - length));
   return std::nullopt;
+}
+
+std::size_t myelin_suffix(std::string_view name) {
+  const std::size_t last = numbered_suffix(name, "_");
+  if (last == 0) return 0;
+  const std::size_t first = numbered_suffix(name.substr(0, name.size() - last), "_myl");
+  return first == 0 ? 0 : first + last;
+}
+
+std::string myelin_spelling(std::string_view name) {
+  std::string result(name);
+  for (char& c : result)
+    if (!is_letter(c) && !is_digit(c) && c != '/') c = '_';
+  return result;
 }
 
 bool has_any(std::string_view text, std::initializer_list<std::string_view> words) {
@@ -127,26 +144,55 @@ std::string_view engine_work(std::string_view name, std::string_view op_type) {
       {"ReorderInput",   "change of layout"},
       {"ReorderOutput",  "change of layout"},
   }};
-  constexpr std::array<Row, 9> kNames = {{
-      {"Reformatting CopyNode", "change of layout"},
-      {"reformatted_",          "change of layout"},
-      {"Memcpy HtoD",           "copy to the device"},
-      {"Memcpy DtoH",           "copy to the host"},
-      {"Memcpy DtoD",           "copy on the device"},
-      {"Memset",                "fill with a value"},
-      {"[HostToDeviceCopy",     "copy to the device"},
-      {"[DeviceToHostCopy",     "copy to the host"},
-      {"[trainStation",         "synchronisation"},
+  constexpr std::array<Row, 20> kBegins = {{
+      {"Reformatting CopyNode",      "change of layout"},
+      {"reformatted_",               "change of layout"},
+      {"shuffle_between_",           "change of layout"},
+      {"shuffle_after_",             "change of layout"},
+      {"squeeze_after_",             "change of layout"},
+      {"copied_squeeze_after_",      "change of layout"},
+      {"squeeze_node_after_",        "change of layout"},
+      {"unsqueeze_node_after_",      "change of layout"},
+      {"InsertedCast_",              "change of type"},
+      {"InsertedPrecisionFreeCast_", "change of type"},
+      {"Memcpy HtoD",                "copy to the device"},
+      {"Memcpy DtoH",                "copy to the host"},
+      {"Memcpy DtoD",                "copy on the device"},
+      {"Memset",                     "fill with a value"},
+      {"[HostToDeviceCopy",          "copy to the device"},
+      {"[DeviceToHostCopy",          "copy to the host"},
+      {"[trainStation",              "synchronisation"},
+      {"entry^bb^",                  "synchronisation"},
+      {"exit^bb^",                   "synchronisation"},
+      {"__mye_signal",               "synchronisation"},
+  }};
+  constexpr std::array<Row, 3> kEnds = {{
+      {" copy",    "copy on the device"},
+      {"_castIn",  "change of type"},
+      {"_castOut", "change of type"},
   }};
   // clang-format on
   for (const Row& row : kOps)
     if (op_type == row.word) return row.what;
-  for (const Row& row : kNames)
+  for (const Row& row : kBegins)
     if (name.starts_with(row.word)) return row.what;
+  for (const Row& row : kEnds)
+    if (name.ends_with(row.word)) return row.what;
   if (op_type == "Reshape" && (name.ends_with("_new_reshape") || name.starts_with("gemm_")))
     return "reshape around a fused product";
   if (op_type == "Transpose" && name.starts_with("Transpose_token_")) return "transpose moved by the engine";
   return "";
+}
+
+std::string_view cause_of_no_row(std::string_view name, std::string_view op_type) {
+  if (const std::string_view work = engine_work(name, op_type); !work.empty()) return work;
+  if (name_parts(name).empty()) return "no name";
+  // Myelin's kernels, and nodes that a graph transformer added: "LayerNormalization_token_7".
+  const bool is_numbered_op = !op_type.empty() && name.starts_with(op_type) &&
+                              (name.size() == op_type.size() || name.substr(op_type.size()).starts_with("_token_"));
+  if (name.starts_with("__my") || name.starts_with("_gemm_mha") || (is_numbered_op && is_letter(op_type.front())))
+    return "a name that the engine generated";
+  return "no row of that name";
 }
 
 }  // namespace pagoda::measured::import

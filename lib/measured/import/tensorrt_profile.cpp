@@ -16,6 +16,7 @@
 #include "import/runs.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::measured::import {
 namespace {
@@ -24,25 +25,21 @@ using base::JsonField;
 
 constexpr std::string_view kOnnxLayer = "[ONNX Layer: ";
 
-// The names in "[ONNX Layer: a]…[ONNX Layer: b]", without duplicates. Entries are separated by control characters
-// (TensorRT writes 1E and 1F), which are optional. Names may contain brackets: an entry ends at the last bracket before
-// the next entry.
+// The names in "[ONNX Layer: a]…[ONNX Layer: b]", without duplicates; some versions write "[ONNX Layer: a][b]". Entries
+// are separated by control characters (TensorRT writes 1E and 1F), which are optional. Names may contain brackets: an
+// entry ends at the last bracket before the next entry of any kind ("[ONNX Function: …]").
 std::vector<std::string> onnx_layers(std::string_view metadata) {
+  constexpr std::string_view kAnyEntry = "[ONNX ", kNextName = "][";
   std::vector<std::string> names;
-  std::size_t begin = metadata.find(kOnnxLayer);
-  while (begin != std::string_view::npos) {
+  for (std::size_t begin = metadata.find(kOnnxLayer); begin != std::string_view::npos;
+       begin = metadata.find(kOnnxLayer, begin)) {
     begin += kOnnxLayer.size();
-    const std::size_t next = metadata.find(kOnnxLayer, begin);
-    std::string_view entry = metadata.substr(begin, next == std::string_view::npos ? next : next - begin);
-    const std::size_t end = entry.rfind(']');
-    // Other entries ("[ONNX Function: …]") may follow before the next layer: the separator ends this one.
-    const std::size_t separator = entry.find_first_of("\x1e\x1f");
-    const std::size_t close = separator == std::string_view::npos ? end : entry.rfind(']', separator);
-    if (close != std::string_view::npos) {
-      std::string name(entry.substr(0, close));
+    const std::size_t next = std::min(metadata.find(kAnyEntry, begin), metadata.find_first_of("\x1e\x1f", begin));
+    const std::string_view entry = metadata.substr(begin, next == std::string_view::npos ? next : next - begin);
+    const std::size_t close = entry.rfind(']');
+    if (close == std::string_view::npos) continue;
+    for (std::string& name : base::split(entry.substr(0, close), kNextName))
       if (!name.empty() && std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
-    }
-    begin = next;
   }
   return names;
 }

@@ -14,43 +14,11 @@ namespace {
 
 using documents::Amount, documents::plus;
 
-// The rows that a name resolves to, and the rule.
-struct Resolved {
-  std::vector<std::size_t> rows;
-  std::string_view rule;
-};
-
-Resolved resolve(const JoinState& state, std::string_view name) {
-  std::string_view rule = "name";
-  // Decorations nest ("X/MatMulScaleFusion/_token_4"); each round removes one.
-  for (std::optional<std::string> now(name); now; now = import::undecorated(*now), rule = "decorated name") {
-    if (const auto& rows = state.named(*now); !rows.empty()) return {rows, rule};
-    if (const auto& rows = state.with_output(*now); !rows.empty()) return {rows, "output"};
-  }
-  return {};
-}
-
 void append(std::vector<std::size_t>& rows, const std::vector<std::size_t>& more) {
   rows.insert(rows.end(), more.begin(), more.end());
 }
 
-// The rows that a part of a fused name stands for, in any order, some twice. {ForeignNode[first...last]}: both ends,
-// and the free rows on a path between them.
-std::vector<std::size_t> rows_of_part(const JoinState& state, const std::string& part) {
-  const auto ends = import::node_range(part);
-  if (!ends) return resolve(state, part).rows;
-  std::vector<std::size_t> rows = resolve(state, ends->first).rows;
-  const std::vector<std::size_t> last = resolve(state, ends->second).rows;
-  if (!rows.empty() && !last.empty()) {
-    const auto down = reachable(rows, [&](std::size_t row) { return state.after(row); });
-    const auto up = reachable(last, [&](std::size_t row) { return state.before(row); });
-    for (const std::size_t row : down)
-      if (up.contains(row) && !state.is_taken(row)) rows.push_back(row);
-  }
-  append(rows, last);
-  return rows;
-}
-
+// {ForeignNode[first...last]}, which join_ranges() joins.
 bool holds_range(const documents::MeasuredKernel& kernel) {
   return std::ranges::any_of(kernel.nodes,
                              [](const std::string& part) { return import::node_range(part).has_value(); });
@@ -58,6 +26,7 @@ bool holds_range(const documents::MeasuredKernel& kernel) {
 
 void join_own_name(JoinState& state, std::size_t index) {
   const documents::MeasuredKernel& kernel = state.kernel(index);
+  if (holds_range(kernel)) return;
   if (!import::engine_work(kernel.name, kernel.op_type).empty() && kernel.nodes.empty()) return;
   if (kernel.nodes.empty()) {
     const Resolved found = resolve(state, kernel.node.empty() ? kernel.name : kernel.node);
@@ -65,19 +34,18 @@ void join_own_name(JoinState& state, std::size_t index) {
     return;
   }
   std::vector<std::size_t> rows;
-  for (const std::string& part : kernel.nodes) append(rows, rows_of_part(state, part));
-  if (rows.empty()) return;
-  state.take(index, rows, holds_range(kernel) ? "range" : kernel.nodes.size() > 1 ? "fused name" : "name");
+  for (const std::string& part : kernel.nodes) append(rows, resolve(state, part).rows);
+  if (!rows.empty()) state.take(index, rows, kernel.nodes.size() > 1 ? "fused name" : "name");
 }
 
-// The rows of a TensorRT layer from the name of its range: "conv1 + relu1", "{ForeignNode[a...b]}". Every part must be
-// a row; otherwise text that includes an outer range's name would resolve by its last part only.
+// The rows of a TensorRT layer from the name of its range: "conv1 + relu1". Every part must be a row; otherwise text
+// that includes an outer range's name would resolve by its last part only.
 std::vector<std::size_t> resolve_layer(const JoinState& state, const std::string& range) {
   std::vector<std::size_t> rows;
   const std::vector<std::string> parts = import::name_parts(range);
-  if (parts.size() < 2 && !import::node_range(range)) return rows;
+  if (parts.size() < 2) return rows;
   for (const std::string& part : parts) {
-    const std::vector<std::size_t> more = rows_of_part(state, part);
+    const std::vector<std::size_t> more = resolve(state, part).rows;
     if (more.empty()) return {};
     append(rows, more);
   }
@@ -97,7 +65,10 @@ std::vector<std::size_t> resolve_range(const JoinState& state, const std::string
 // innermost first, and of these the longest first.
 void join_range_name(JoinState& state, std::size_t index) {
   constexpr std::size_t kMostSlashes = 64;
-  const std::string& path = state.kernel(index).nvtx;
+  const std::string_view whole = state.kernel(index).nvtx;
+  // Slashes in "{ForeignNode[/a/b.../c]}" separate no ranges.
+  const std::size_t foreign = whole.rfind(import::kRangeEnd);
+  const std::string path(foreign == std::string_view::npos ? whole : whole.substr(foreign + import::kRangeEnd.size()));
   if (path.empty()) return;
   std::vector<std::size_t> begins = {0}, ends;
   for (std::size_t i = 0; i < path.size(); ++i)
@@ -118,14 +89,39 @@ void join_range_name(JoinState& state, std::size_t index) {
 
 }  // namespace
 
+Resolved resolve(const JoinState& state, std::string_view name) {
+  std::string_view rule = "name";
+  // Decorations nest ("X/MatMulScaleFusion/_token_4"); each round removes one.
+  for (std::optional<std::string> now(name); now; now = import::undecorated(*now), rule = "decorated name") {
+    if (const auto& rows = state.named(*now); !rows.empty()) return {rows, rule};
+    if (const auto& rows = state.with_output(*now); !rows.empty()) return {rows, "output"};
+    if (const auto& rows = state.in_myelin(*now); rows.size() == 1) return {rows, "decorated name"};
+  }
+  return {};
+}
+
 JoinState::JoinState(documents::Measured& measured_, const EstimateDocument& estimate_)
-    : measured(measured_), estimate(estimate_), kernels_of(estimate_.nodes.size()), readers_(readers_of(estimate_)) {
+    : measured(measured_),
+      estimate(estimate_),
+      kernels_of(estimate_.nodes.size()),
+      causes(measured_.kernels.size()),
+      is_withheld(estimate_.nodes.size(), false),
+      readers_(readers_of(estimate_)) {
+  // Other names may hold underscores where the model's hold dots by chance.
+  const bool has_myelin = std::ranges::any_of(
+      measured.kernels, [](const documents::MeasuredKernel& kernel) { return import::myelin_suffix(kernel.name) > 0; });
   for (std::size_t i = 0; i < estimate.nodes.size(); ++i) {
     const documents::EstimateNode& row = estimate.nodes[i];
     if (!row.name.empty()) names_[row.name].push_back(i);
+    if (has_myelin && !row.name.empty()) myelin_names_[import::myelin_spelling(row.name)].push_back(i);
     for (const OutputInfo& output : row.outputs)
       if (!output.name.empty()) outputs_[output.name].push_back(i);
   }
+}
+
+bool JoinState::is_unplaced(std::size_t index) const {
+  const documents::MeasuredKernel& kernel = measured.kernels[index];
+  return !kernel.joined && import::engine_work(kernel.name, kernel.op_type).empty();
 }
 
 bool JoinState::is_work(std::size_t index) const {
@@ -163,11 +159,26 @@ void JoinState::take(std::size_t index, const std::vector<std::size_t>& rows, st
   std::ranges::sort(joined->nodes);
 }
 
+void JoinState::absorb(std::size_t index, const std::vector<std::size_t>& rows) {
+  constexpr std::string_view kAbsorbed = " + absorbed";
+  take(index, rows, "");
+  std::string& rule = kernel(index).joined->rule;
+  if (!rule.ends_with(kAbsorbed)) rule += kAbsorbed;
+}
+
+void JoinState::withhold(std::size_t index, std::string_view cause) {
+  causes[index] = cause;
+  std::optional<documents::Joined>& joined = kernel(index).joined;
+  if (!joined) return;
+  for (const std::size_t row : joined->nodes) {
+    std::erase(kernels_of[row], index);
+    is_withheld[row] = true;
+  }
+  joined.reset();
+}
+
 void join_by_name(JoinState& state) {
-  // ForeignNode ranges take the rows that other kernels leave, so they come last.
-  for (const bool ranges : {false, true})
-    for (std::size_t i = 0; i < state.measured.kernels.size(); ++i)
-      if (holds_range(state.kernel(i)) == ranges) join_own_name(state, i);
+  for (std::size_t i = 0; i < state.measured.kernels.size(); ++i) join_own_name(state, i);
   for (std::size_t i = 0; i < state.measured.kernels.size(); ++i)
     if (!state.is_joined(i)) join_range_name(state, i);
 }
@@ -176,9 +187,13 @@ void join(documents::Measured& measured, const EstimateDocument& estimate) {
   if (estimate.types)
     throw Error(cat("the estimate of ", estimate.model.path,
                     " has a row per type; a join needs a row per node: write it without `by=type`"));
-  for (documents::MeasuredKernel& kernel : measured.kernels) kernel.joined.reset();
+  for (documents::MeasuredKernel& kernel : measured.kernels) {
+    kernel.joined.reset();
+    kernel.unjoined.clear();
+  }
   JoinState state(measured, estimate);
   join_by_name(state);
+  join_ranges(state);
   join_by_scope(state);
   join_by_order(state);
   absorb(state);
@@ -187,8 +202,21 @@ void join(documents::Measured& measured, const EstimateDocument& estimate) {
   summary.model = estimate.model.path;
   summary.seconds = measured.kernel_seconds();
   if (summary.seconds) summary.joined_seconds = 0;
-  for (const documents::MeasuredKernel& kernel : measured.kernels)
-    if (kernel.joined) summary.joined_seconds = plus(summary.joined_seconds, kernel.seconds);
+  for (std::size_t i = 0; i < measured.kernels.size(); ++i) {
+    documents::MeasuredKernel& kernel = measured.kernels[i];
+    if (kernel.joined) {
+      summary.joined_seconds = plus(summary.joined_seconds, kernel.seconds);
+      continue;
+    }
+    kernel.unjoined = state.causes[i].empty() ? import::cause_of_no_row(kernel.name, kernel.op_type) : state.causes[i];
+    auto entry = std::ranges::find(summary.unjoined, kernel.unjoined, &documents::UnjoinedTime::cause);
+    if (entry == summary.unjoined.end())
+      entry = summary.unjoined.insert(entry, {.cause = kernel.unjoined, .seconds = 0});
+    ++entry->kernels;
+    entry->seconds = plus(entry->seconds, kernel.seconds);
+  }
+  std::ranges::stable_sort(summary.unjoined, std::greater(),
+                           [](const documents::UnjoinedTime& each) { return each.seconds.value_or(0); });
   for (std::size_t row = 0; row < estimate.nodes.size(); ++row)
     if (state.is_work(row) && !state.is_taken(row)) summary.silent_nodes.push_back(row);
   summary.counts = node_counts(measured, estimate);
@@ -251,13 +279,10 @@ std::vector<Unjoined> unjoined_kernels(const documents::Measured& measured) {
   for (std::size_t i = 0; i < measured.kernels.size(); ++i) {
     const documents::MeasuredKernel& kernel = measured.kernels[i];
     if (kernel.joined) continue;
-    const std::string_view work = import::engine_work(kernel.name, kernel.op_type);
-    result.push_back(
-        {i, documents::ratio(kernel.seconds, total), std::string(work.empty() ? "no row of that name" : work)});
+    result.push_back({i, documents::ratio(kernel.seconds, total), kernel.unjoined});
   }
-  std::ranges::stable_sort(result, std::greater(), [&](const Unjoined& each) {
-    return measured.kernels[each.kernel].seconds.value_or(0);
-  });
+  std::ranges::stable_sort(result, std::greater(),
+                           [&](const Unjoined& each) { return measured.kernels[each.kernel].seconds.value_or(0); });
   return result;
 }
 

@@ -2,6 +2,7 @@
 // between that kernel and its neighbours, and nothing else can have executed them. If two kernels could have executed a
 // row, it stays unassigned.
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "import/engine_names.h"
@@ -29,7 +30,7 @@ class Absorber {
   }
 
  private:
-  bool is_silent(std::size_t row) const { return state_.is_work(row) && !state_.is_taken(row); }
+  bool is_silent(std::size_t row) const { return state_.is_silent(row); }
   // Executes nothing itself: data passes through.
   bool is_transparent(std::size_t row) const { return !state_.is_work(row) && !state_.is_taken(row); }
 
@@ -49,8 +50,9 @@ class Absorber {
     return result;
   }
 
-  // The last, or first, kernel among `found` and those that executed the rows.
-  std::size_t kernel_at(const std::vector<std::size_t>& rows, bool is_last, std::size_t found = kNoKernel) const {
+  // The last, or first, kernel that executed one of the rows.
+  std::size_t kernel_at(const std::vector<std::size_t>& rows, bool is_last) const {
+    std::size_t found = kNoKernel;
     for (const std::size_t row : rows)
       for (const std::size_t kernel : state_.kernels_of[row])
         if (found == kNoKernel || (is_last ? kernel > found : kernel < found)) found = kernel;
@@ -64,18 +66,16 @@ class Absorber {
   }
 
   // A kernel named after the last of its rows also executes the chain that leads there from a row of its own type, such
-  // as a Conv named after the Relu behind it. A Gemm named after a MatMul also adds the bias.
+  // as a Conv named after the Relu behind it. Some operators are known to be made of certain others.
   void complete(std::size_t index) {
     const documents::MeasuredKernel& kernel = state_.kernel(index);
     if (!kernel.joined || kernel.op_type.empty() || kernel.joined->nodes.size() != 1 || has_row_of_its_type(index))
       return;
     std::vector<std::size_t> chain;
     std::size_t row = kernel.joined->nodes.front();
-    if (kernel.op_type == "Gemm" && state_.row(row).op_type == "MatMul") {
-      const std::vector<std::size_t> next = neighbours(row, false);
-      if (next.size() == 1 && is_silent(next[0]) && state_.row(next[0]).op_type == "Add") absorb_rows(index, next);
-      return;
-    }
+    if (kernel.op_type == "Split") return absorb_siblings(index, row);
+    for (const Fusion& fusion : kFusions)
+      if (fusion.op == kernel.op_type) return absorb_parts(index, row, fusion);
     for (int steps = 0; steps < 8; ++steps) {
       std::vector<std::size_t> silent = neighbours(row, true);
       std::erase_if(silent, [&](std::size_t r) { return !is_silent(r); });
@@ -83,15 +83,51 @@ class Absorber {
       row = silent.front();
       chain.push_back(row);
       if (state_.row(row).op_type != kernel.op_type) continue;
-      absorb_rows(index, chain);
+      state_.absorb(index, chain);
       return;
     }
   }
 
-  void absorb_rows(std::size_t kernel, const std::vector<std::size_t>& rows) {
-    std::string& rule = state_.kernel(kernel).joined->rule;
-    if (!rule.ends_with(kAbsorbed)) rule += kAbsorbed;
-    state_.take(kernel, rows, "");
+  // ONNX Runtime turns all Slices or Gathers of one value into a Split, which has the name of one of them.
+  void absorb_siblings(std::size_t index, std::size_t row) {
+    if (state_.row(row).inputs.empty()) return;
+    for (const std::size_t sibling : state_.reading(state_.row(row).inputs[0]))
+      if (is_silent(sibling) && state_.row(sibling).op_type == state_.row(row).op_type) state_.absorb(index, {sibling});
+  }
+
+  // Operators of ONNX Runtime that are named after one of the nodes they replace, and the types of further ones. An Add
+  // is one of them only if it adds a stored tensor to the result: other Adds have kernels of their own.
+  struct Fusion {
+    std::string_view op;
+    std::array<std::string_view, 4> parts;
+  };
+  // clang-format off
+  static constexpr std::array<Fusion, 4> kFusions = {{
+      {"DynamicQuantizeMatMul", {"Add", "Cast", "DynamicQuantizeLinear", "Mul"}},
+      {"Gemm",                  {"Add"}},
+      {"LayerNormalization",    {"Add"}},
+      {"MatMulIntegerToFloat",  {"Add", "Cast", "Mul"}},
+  }};
+  // clang-format on
+
+  void absorb_parts(std::size_t index, std::size_t named, const Fusion& fusion) {
+    const auto is_sum = [&](std::size_t row) { return state_.row(row).op_type == "Add"; };
+    const auto is_part = [&](std::size_t row) {
+      const base::Name& type = state_.row(row).op_type;
+      return is_silent(row) && std::ranges::find(fusion.parts, type.view()) != fusion.parts.end();
+    };
+    const auto step = [&](std::size_t row) {
+      std::vector<std::size_t> next = neighbours(row, false);
+      // What anything else reads must be written to memory anyway.
+      if (!std::ranges::all_of(next, [&](std::size_t r) { return is_silent(r) || r == named; })) next.clear();
+      std::erase_if(next, [&](std::size_t r) { return is_sum(r) && neighbours(r, true).size() != 1; });
+      for (const std::size_t before : neighbours(row, true))
+        if (!is_sum(before)) next.push_back(before);
+      std::erase_if(next, [&](std::size_t r) { return !is_part(r); });
+      return next;
+    };
+    for (const std::size_t row : reachable({named}, step))
+      if (row != named) state_.absorb(index, {row});
   }
 
   // Whether the engine changed the node that the kernel is named after, so that the kernel may execute more than that
@@ -107,9 +143,10 @@ class Absorber {
   }
 
   // The shape of its first output, as engines print it: "[1,64,56,56]"; empty if not known.
-  static std::string shape_text(const documents::EstimateNode& row) {
-    const auto shape = row.outputs.empty() ? std::nullopt : documents::sizes(row.outputs.front().type);
+  static std::string shape_text(const documents::EstimateNode& row, bool has_channels_last = false) {
+    auto shape = row.outputs.empty() ? std::nullopt : documents::sizes(row.outputs.front().type);
     if (!shape) return "";
+    if (has_channels_last && shape->size() > 2) std::rotate(shape->begin() + 1, shape->begin() + 2, shape->end());
     return cat("[", base::joined(*shape, ",", [](Int size) { return to_string(size); }), "]");
   }
 
@@ -117,15 +154,26 @@ class Absorber {
   // assigned.
   bool spread() {
     bool has_assigned = false;
+    const std::vector<Window> when = windows(state_);
     for (std::size_t row = 0; row < state_.estimate.nodes.size(); ++row) {
-      if (!is_silent(row)) continue;
+      if (!is_silent(row) || may_be_of_unplaced(row, when[row])) continue;
       std::size_t kernel = host_before(row);
       if (kernel == kNoKernel) kernel = host_behind(row);
       if (kernel == kNoKernel) continue;
-      absorb_rows(kernel, {row});
+      state_.absorb(kernel, {row});
       has_assigned = true;
     }
     return has_assigned;
+  }
+
+  // Whether a kernel that joined nothing may have run the row. A kernel of an unknown operator may run any.
+  bool may_be_of_unplaced(std::size_t row, const Window& window) const {
+    const bool moves = only_moves(state_.row(row).op_type);
+    for (std::size_t i = window.begin; i <= window.end && i < state_.measured.kernels.size(); ++i)
+      if (const std::string& op = state_.kernel(i).op_type;
+          state_.is_unplaced(i) && (op.empty() || only_moves(op) == moves))
+        return true;
+    return false;
   }
 
   // All operands must be available: of the kernels before a row, only the last one can execute it.
@@ -170,67 +218,82 @@ class Absorber {
     return std::ranges::all_of(readers, [&](std::size_t reader) { return reader == row || is_silent(reader); });
   }
 
-  // Connected silent rows, the last kernel before them and the first kernel after them.
+  // Connected silent rows, and when they can have run.
   struct Hole {
     std::vector<std::size_t> rows;
-    std::size_t lower = kNoKernel, upper = kNoKernel;
-    std::vector<std::string> shapes;           // shapes of the values that leave it
+    Window when;
+    std::vector<std::string> shapes;           // shapes of the values that leave it, in both layouts
     std::vector<std::size_t> within, fitting;  // kernels that may have filled it; those with a matching shape
   };
 
-  Hole hole_from(std::size_t row, std::vector<bool>& seen) const {
-    Hole hole;
+  // Rows belong to one hole only if one kernel may have run both. A residual connection joins all normalizations of a
+  // model, which kernels of their own ran.
+  bool may_share(const Window& a, const Window& b) const {
+    for (std::size_t i = std::max(a.begin, b.begin); i <= std::min(a.end, b.end) && i < state_.measured.kernels.size();
+         ++i)
+      if (state_.is_unplaced(i)) return true;
+    return false;
+  }
+
+  Hole hole_from(std::size_t row, const std::vector<Window>& when, std::vector<bool>& seen) const {
+    Hole hole{.rows = {}, .when = when[row], .shapes = {}, .within = {}, .fitting = {}};
     std::vector<std::size_t> work = {row};
     seen[row] = true;
     while (!work.empty()) {
       const std::size_t now = work.back();
       work.pop_back();
       hole.rows.push_back(now);
-      for (const bool is_before : {true, false}) {
-        const std::vector<std::size_t> around = neighbours(now, is_before);
-        for (const std::size_t next : around)
-          if (is_silent(next) && !seen[next]) {
+      for (const bool is_before : {true, false})
+        for (const std::size_t next : neighbours(now, is_before))
+          if (is_silent(next) && !seen[next] && may_share(when[now], when[next])) {
             seen[next] = true;
             work.push_back(next);
           }
-        std::size_t& edge = is_before ? hole.lower : hole.upper;
-        edge = kernel_at(around, is_before, edge);
-        if (!is_before && (around.empty() || kernel_at(around, false) != kNoKernel))
-          hole.shapes.push_back(shape_text(state_.row(now)));
-      }
+      hole.when.begin = std::max(hole.when.begin, when[now].begin);
+      hole.when.end = std::min(hole.when.end, when[now].end);
     }
     std::ranges::sort(hole.rows);
+    for (const std::size_t each : hole.rows) {
+      const std::vector<std::size_t> after = neighbours(each, false);
+      const auto is_inside = [&](std::size_t reader) { return std::ranges::binary_search(hole.rows, reader); };
+      if (!after.empty() && std::ranges::all_of(after, is_inside)) continue;
+      for (const bool has_channels_last : {false, true})
+        hole.shapes.push_back(shape_text(state_.row(each), has_channels_last));
+    }
     return hole;
   }
 
-  // Unjoined kernels that ran between the kernels around a hole filled it, if no other hole is a candidate for any of
-  // them: all of them together, or the only one whose output has the shape of a value that leaves the hole.
+  // Unjoined kernels that can have run a hole's rows filled it: all of them together if none may be of another hole, or
+  // the only one if it fits no other. The last one's output has the shape of a value that leaves the hole.
   void fill_holes() {
     std::vector<Hole> holes;
     std::vector<bool> seen(state_.estimate.nodes.size(), false);
+    const std::vector<Window> when = windows(state_);
     for (std::size_t row = 0; row < seen.size(); ++row)
-      if (!seen[row] && is_silent(row)) holes.push_back(hole_from(row, seen));
+      if (!seen[row] && is_silent(row)) holes.push_back(hole_from(row, when, seen));
     const std::size_t count = state_.measured.kernels.size();
     std::vector<std::size_t> near(count, 0), fitted(count, 0);  // number of holes that a kernel may fill
     for (Hole& hole : holes) {
-      if (hole.lower == kNoKernel && hole.upper == kNoKernel) continue;
-      const std::size_t begin = hole.lower == kNoKernel ? 0 : hole.lower + 1;
-      const std::size_t end = hole.upper == kNoKernel ? count : hole.upper;
-      for (std::size_t kernel = begin; kernel < end && hole.within.size() < kMostWithin; ++kernel) {
-        if (state_.is_joined(kernel) || !may_fill(state_.kernel(kernel), hole)) continue;
+      if (hole.when.begin == 0 && hole.when.end == count) continue;
+      const std::size_t end = std::min(hole.when.end + 1, count);
+      for (std::size_t kernel = hole.when.begin; kernel < end && hole.within.size() < kMostWithin; ++kernel) {
+        if (!state_.is_unplaced(kernel) || !state_.causes[kernel].empty() || !may_fill(state_.kernel(kernel), hole))
+          continue;
         hole.within.push_back(kernel);
-        ++near[kernel];
         if (!fits(state_.kernel(kernel), hole)) continue;
         hole.fitting.push_back(kernel);
         ++fitted[kernel];
       }
+      // A hole that no kernel fits, such as weights that the engine converted before the first run, is nobody's.
+      if (!hole.fitting.empty())
+        for (const std::size_t kernel : hole.within) ++near[kernel];
     }
     for (const Hole& hole : holes) {
       const auto alone = [&](std::size_t kernel) { return near[kernel] == 1; };
       if (!hole.within.empty() && hole.within.size() < kMostWithin && !hole.fitting.empty() &&
           hole.fitting.back() == hole.within.back() && std::ranges::all_of(hole.within, alone)) {
         for (const std::size_t kernel : hole.within) state_.take(kernel, hole.rows, "order");
-      } else if (hole.fitting.size() == 1 && fitted[hole.fitting[0]] == 1) {
+      } else if (hole.within.size() == 1 && hole.fitting.size() == 1 && fitted[hole.fitting[0]] == 1) {
         state_.take(hole.fitting[0], hole.rows, "order");
       }
     }
@@ -244,7 +307,6 @@ class Absorber {
   // Engines add data movement around fused kernels: it does not fill holes in arithmetic, nor arithmetic holes in
   // movement.
   bool may_fill(const documents::MeasuredKernel& kernel, const Hole& hole) const {
-    if (!import::engine_work(kernel.name, kernel.op_type).empty()) return false;
     const bool hole_moves =
         std::ranges::all_of(hole.rows, [&](std::size_t row) { return only_moves(state_.row(row).op_type); });
     return hole_moves == only_moves(kernel.op_type);
@@ -260,7 +322,6 @@ class Absorber {
     });
   }
 
-  static constexpr std::string_view kAbsorbed = " + absorbed";
   static constexpr std::size_t kMostSeen = 4096, kMostWithin = 64;
 
   JoinState& state_;

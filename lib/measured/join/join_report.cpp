@@ -25,11 +25,12 @@ std::string percent(const Amount& part, const Amount& whole) {
 std::string amount_cell(const Amount& amount) { return amount ? base::si_rate(*amount, "") : std::string(kUnknown); }
 std::string ratio_cell(const Amount& ratio) { return ratio ? base::rounded(*ratio) : std::string(kUnknown); }
 
+// "a + b"; "first…last (400)" for more than a reader takes in.
 std::string rows_cell(const std::vector<std::size_t>& rows, const EstimateDocument& estimate) {
-  return base::joined(rows, " + ", [&](std::size_t row) {
-    const documents::EstimateNode& node = estimate.nodes[row];
-    return node.name.empty() ? cat("#", row) : base::printable(node.name);
-  });
+  constexpr std::size_t kMostNames = 6;
+  const auto name = [&](std::size_t row) { return base::printable(estimate.nodes[row].shown_name()); };
+  if (rows.size() > kMostNames) return cat(name(rows.front()), "…", name(rows.back()), " (", rows.size(), ")");
+  return base::joined(rows, " + ", name);
 }
 
 // The first `top` of `items`, one per row.
@@ -176,6 +177,36 @@ std::string whole_model(const documents::Measured& measured, const EstimateDocum
   return text;
 }
 
+// The time without a node, by cause.
+std::string causes_table(const documents::Measured& measured, std::size_t width) {
+  const documents::JoinSummary& summary = *measured.join;
+  if (summary.unjoined.empty()) return "";
+  return table({{.header = "not joined, by cause", .shortest_width = 24},
+                {.header = "kernels", .is_number = true},
+                {.header = "time", .is_number = true},
+                {.header = "% of time", .is_number = true}},
+               summary.unjoined, 0, width, [&](const documents::UnjoinedTime& each) -> std::vector<std::string> {
+                 return {base::printable(each.cause), std::to_string(each.kernels), time_cell(each.seconds),
+                         percent(each.seconds, summary.seconds)};
+               });
+}
+
+// Names of another model, or of another export of it, join little; what they join then takes the blame for the rest.
+std::string doubt(const documents::Measured& measured, const EstimateDocument& estimate) {
+  constexpr double kImplausible = 1000;
+  const auto does_work = [](const documents::EstimateNode& node) { return !node.runs_nothing(); };
+  const auto work = static_cast<std::size_t>(std::ranges::count_if(estimate.nodes, does_work));
+  const std::size_t silent = measured.join->silent_nodes.size();
+  if (2 * silent <= work) return "";
+  for (const JoinedGroup& group : joined_groups(measured, estimate))
+    if (group.ratio().value_or(0) > kImplausible)
+      return cat("\n", rows_cell(group.rows, estimate), ": ", base::rounded(*group.ratio()), " times its bound, while ",
+                 silent, " of ", base::counted(work, "node"),
+                 " have no kernel: most names in the profile are not of this model; make the estimate of the file that "
+                 "was run\n");
+  return "";
+}
+
 std::string unjoined_table(const documents::Measured& measured, std::size_t top, std::size_t width) {
   const std::vector<Unjoined> unjoined = unjoined_kernels(measured);
   if (unjoined.empty()) return "";
@@ -195,8 +226,8 @@ std::string join_report(const documents::Measured& measured, const EstimateDocum
                         std::size_t width) {
   if (!measured.join) return "";
   return cat(totals(measured), groups_table(measured, estimate, top, width),
-             counts_table(measured, estimate, top, width), whole_model(measured, estimate),
-             unjoined_table(measured, top, width));
+             counts_table(measured, estimate, top, width), whole_model(measured, estimate), doubt(measured, estimate),
+             causes_table(measured, width), unjoined_table(measured, top, width));
 }
 
 }  // namespace pagoda::measured

@@ -18,6 +18,8 @@ class JoinState {
   documents::Measured& measured;
   const EstimateDocument& estimate;
   std::vector<std::vector<std::size_t>> kernels_of;  // by row
+  std::vector<std::string_view> causes;              // by kernel: why its range cannot join; empty: it may
+  std::vector<bool> is_withheld;                     // by row: of a layer that could not join
 
   const documents::EstimateNode& row(std::size_t index) const { return estimate.nodes[index]; }
   documents::MeasuredKernel& kernel(std::size_t index) { return measured.kernels[index]; }
@@ -26,21 +28,33 @@ class JoinState {
   // Whether the row executes something, so that some kernel must have run it.
   bool is_work(std::size_t row) const;
 
-  // Rows with that name, or with an output of that name; empty: none.
+  // Whether it may be given to a kernel that does not name it: no kernel executed it, as far as is known.
+  bool is_silent(std::size_t row) const { return is_work(row) && !is_taken(row) && !is_withheld[row]; }
+  // Whether it did work of the model, but joined nothing so far.
+  bool is_unplaced(std::size_t kernel) const;
+
+  // Rows with that name, with an output of that name, or that read a value of that name; empty: none.
   const std::vector<std::size_t>& named(const std::string& name) const { return find(names_, name); }
   const std::vector<std::size_t>& with_output(const std::string& value) const { return find(outputs_, value); }
+  const std::vector<std::size_t>& reading(const std::string& value) const { return find(readers_, value); }
+  // Rows whose name Myelin spells like this: "/layer_0/MatMul" for "/layer.0/MatMul".
+  const std::vector<std::size_t>& in_myelin(const std::string& name) const { return find(myelin_names_, name); }
   // The rows that read the row's outputs, and those that produce its inputs.
   std::vector<std::size_t> after(std::size_t row) const;
   std::vector<std::size_t> before(std::size_t row) const;
 
   // Records that the kernel also executed these rows.
   void take(std::size_t kernel, const std::vector<std::size_t>& rows, std::string_view rule);
+  // Also gives it rows that its name does not tell.
+  void absorb(std::size_t kernel, const std::vector<std::size_t>& rows);
+  // Takes the kernel's rows from it: they are a part of what it executed, and the rest is not known.
+  void withhold(std::size_t kernel, std::string_view cause);
 
  private:
   using Index = Readers;  // rows by name
   static const std::vector<std::size_t>& find(const Index& index, const std::string& key);
 
-  Index names_, outputs_, readers_;
+  Index names_, outputs_, readers_, myelin_names_;
 };
 
 // Rows that `step` reaches from `from`, including `from`.
@@ -57,8 +71,24 @@ std::set<std::size_t> reachable(const std::vector<std::size_t>& from, Step step)
   return seen;
 }
 
+// The rows that a name resolves to, and the rule.
+struct Resolved {
+  std::vector<std::size_t> rows;
+  std::string_view rule;
+};
+Resolved resolve(const JoinState& state, std::string_view name);
+
+// When a row can have run, by its place in the data flow: not before the kernels that executed what it reads, and not
+// after those that executed what reads it. Both ends are kernels.
+struct Window {
+  std::size_t begin = 0, end = 0;
+};
+std::vector<Window> windows(const JoinState& state);
+
 // Joins kernels by their names and the names of their ranges.
 void join_by_name(JoinState& state);
+// Joins the remaining layers that TensorRT names by their ends alone.
+void join_ranges(JoinState& state);
 // Join remaining kernels by module paths and by order of calls.
 void join_by_scope(JoinState& state);
 void join_by_order(JoinState& state);

@@ -92,6 +92,7 @@ struct MeasuredKernel {
   std::optional<double> energy_joules;
   std::optional<Joined> joined;       // empty: not joined, or no join was requested
   std::optional<std::size_t> device;  // index in Measured::devices; empty: unknown
+  std::string unjoined;               // why it did not join; empty: it joined, or no join was requested
 };
 
 // Peak rate of a unit, as the device itself reports it.
@@ -161,13 +162,21 @@ struct NodeCounts {
   Amount contraction_ratio() const;
 };
 
+// Time of kernels that joined no node, for one cause.
+struct UnjoinedTime {
+  std::string cause;  // "change of layout", "no row of that name", …
+  std::int64_t kernels = 0;
+  std::optional<double> seconds;  // empty: a kernel has none
+};
+
 // Summary of a join (pagoda/measured/join.h).
 struct JoinSummary {
-  std::string model;                      // path of the estimate's model
-  std::optional<double> seconds;          // of all kernels
-  std::optional<double> joined_seconds;   // of the joined kernels
-  std::vector<std::size_t> silent_nodes;  // rows marked compute without a kernel: folded, or fused invisibly
-  std::vector<NodeCounts> counts = {};    // groups with a counter, most time first
+  std::string model;                        // path of the estimate's model
+  std::optional<double> seconds;            // of all kernels
+  std::optional<double> joined_seconds;     // of the joined kernels
+  std::vector<std::size_t> silent_nodes;    // rows marked compute without a kernel: folded, or fused invisibly
+  std::vector<NodeCounts> counts = {};      // groups with a counter, most time first
+  std::vector<UnjoinedTime> unjoined = {};  // kernels that did not join, by cause; most time first
 
   std::optional<double> share() const;  // joined_seconds / seconds; empty if there is no time
 };

@@ -9,9 +9,12 @@
 // Rules, in this order; each joined kernel records the rule by which it joined:
 //   name            the kernel, or the one node that its source names, is a row's name
 //   output          … is the name of a row's output, as ONNX Runtime names nodes in its blocked layout
-//   decorated name  … is a row's name without an engine's decoration: "X/MatMulScaleFusion/", "X_token_3"
+//   decorated name  … is a row's name without an engine's decoration: "X/MatMulScaleFusion/", "X_token_3", "X_myl0_3"
 //   fused name      the source names several nodes; joined are those that are rows
-//   range           {ForeignNode[a...b]} of TensorRT: rows on a path from a to b that no other kernel names
+//   range           {ForeignNode[a...b]} of TensorRT: a, b and the rows on paths between them. A stored tensor, an input
+//                   or a folded row stands for the rows that read it, an output for the row that produces it. Joins
+//                   nothing if an end is no row and no tensor of the model, or if rows between the ends are not known.
+//                   With " + absorbed" also rows that, by the data flow, no other kernel can have run
 //   range name      the innermost NVTX or record_function range that is a row's name, or the names of a fused layer
 //   scope           the range is the module path of rows, restricted to the kernel's operator type if known. A
 //                   module timed by pagoda-bench gets all rows of its path
@@ -20,7 +23,9 @@
 //   order           the k-th call of an operator is the k-th row of its type, if their numbers are equal (kineto,
 //                   models without names); or unjoined kernels that ran between the neighbours of unjoined rows
 // Rows that no kernel names are given to the fused kernel that must have executed them, because they lie between it and
-// another kernel in the data flow; the rule then ends in " + absorbed". Unjoined kernels stay listed, with their time.
+// another kernel in the data flow; the rule then ends in " + absorbed". If a kernel that joined nothing may have executed
+// them, they stay unassigned. Unjoined kernels stay listed, with their time and the cause; JoinSummary::unjoined adds
+// them up by cause.
 #pragma once
 
 #include <cstddef>
@@ -64,7 +69,7 @@ std::optional<double> crossing_bytes(const std::vector<std::size_t>& rows, const
                                      const Readers& readers,
                                      documents::Count documents::EstimateCounts::*moved = &documents::EstimateCounts::bytes);
 
-// A kernel that did not join, and the reason if known.
+// A kernel that did not join, and the cause (docs/measured.md lists them).
 struct Unjoined {
   std::size_t kernel = 0;
   std::optional<double> share;  // of the kernels' time
