@@ -8,6 +8,7 @@
 #include <span>
 
 #include "import/formats.h"
+#include "import/runs.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/open_file.h"
 #include "pagoda/base/text.h"
@@ -22,7 +23,7 @@ bool has(std::string_view text, std::string_view word) { return text.find(word) 
 std::string_view line_with(std::string_view text, std::string_view word) {
   const std::size_t at = text.find(word);
   if (at == std::string_view::npos) return "";
-  const std::size_t begin = text.rfind('\n', at), end = text.find('\n', at);
+  const std::size_t begin = text.find_last_of("\r\n", at), end = text.find_first_of("\r\n", at);
   const std::size_t first = begin == std::string_view::npos ? 0 : begin + 1;
   return text.substr(first, end == std::string_view::npos ? end : end - first);
 }
@@ -59,6 +60,7 @@ constexpr Signature kSignatures[] = {
     {ProfileFormat::TensorRt,    '[', "",              {"\"averageMs\""}},
     {ProfileFormat::Kineto,      '[', "",              {"\"cpu_op\""}},
     {ProfileFormat::Kineto,      '[', "",              {"\"cuda_runtime\""}},
+    {ProfileFormat::Kineto,      '[', "",              {"\"CPU functions\""}},  // without Kineto: refused
     {ProfileFormat::Measured,    '{', "",              {"\"pagoda.measured/1\""}},
     {ProfileFormat::OnnxRuntime, '{', "",              {"\"traceEvents\"", "_kernel_time\""}},  // saved by a viewer
     {ProfileFormat::OnnxRuntime, '{', "",              {"\"traceEvents\"", "\"session_initialization\""}},
@@ -169,8 +171,11 @@ std::string wrong_kind(std::string_view text) {
 }
 
 // Medians exclude disturbances of single launches, so on a busy machine the kernels' medians add up to less than the
-// run; their means still add up to its mean.
+// run; their means still add up to its mean. Runs of different sizes differ anyway, and have a note of their own.
 void note_disturbance(documents::Measured& measured) {
+  if (std::ranges::any_of(measured.notes,
+                          [](const std::string& note) { return note.starts_with(import::kRunsOfSizes); }))
+    return;
   constexpr double kNotable = 1.1;
   double medians = 0, means = 0;
   for (const documents::MeasuredKernel& kernel : measured.kernels) {
