@@ -6,9 +6,13 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "import/import_data.h"
+#include "join/align_calls.h"
+#include "pagoda/base/text.h"
 
 namespace pagoda::measured {
 namespace {
@@ -102,6 +106,100 @@ TEST_CASE("calls of PyTorch join the nodes that were exported of them, or none")
       if (c.has_ranges || !found.empty()) CHECK(found == expected);
     }
   }
+}
+
+TEST_CASE("calls and nodes align in order, and only as far as it is certain") {
+  struct Case {
+    const char *reason, *calls, *nodes;
+    const char* places;  // of each call; '-': none
+  };
+  const Case cases[] = {
+      {"a bias belongs to its product", "linear add", "MatMul Add Add", "0,1 2"},
+      {"a sum of its own is no bias", "linear add", "MatMul Add", "0 1"},
+      {"two calls and one node: which one is not known", "add add", "Add", "- -"},
+      {"what stands between tells them apart", "add relu add", "Relu Add", "- 0 1"},
+      {"a call that was folded is left out", "conv2d batch_norm relu", "Conv Relu", "0 - 1"},
+      {"an operator in several nodes", "gelu linear", "Div Erf Add Mul Mul MatMul", "0,1,2,3,4 5"},
+      {"the same nodes in another order are no such operator", "gelu", "Erf Div Add Mul Mul", "-"},
+      {"parts, with views between them", "unbind transpose", "Slice Squeeze Slice Squeeze Transpose", "0,2 4"},
+      {"optional nodes", "scaled_dot_product_attention", "Mul Mul MatMul Softmax MatMul", "0,1,2,3,4"},
+      {"an in-place call", "relu_ add_", "Relu Add", "0 1"},
+      {"a call of no known nodes stands in the way of none", "conv2d nonesuch relu", "Conv Relu", "0 - 1"},
+      {"no nodes", "add", "", "-"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(std::string(c.reason));
+    std::vector<std::string> names, types;
+    for (const std::string& call : base::split(c.calls, " ")) names.push_back("aten::" + call);
+    for (const std::string& type : base::split(c.nodes, " "))
+      if (!type.empty()) types.push_back(type);
+    std::vector<TypedNode> nodes;
+    for (const std::string& type : types) nodes.push_back({type, type == "Squeeze"});
+    std::string text;
+    for (const std::vector<std::size_t>& places : align_calls({names.begin(), names.end()}, nodes)) {
+      text += text.empty() ? "" : " ";
+      if (places.empty()) text += "-";
+      for (std::size_t i = 0; i < places.size(); ++i) text += (i > 0 ? "," : "") + std::to_string(places[i]);
+    }
+    CHECK(text == c.places);
+  }
+}
+
+TEST_CASE("the only call of a module did all of its nodes; several did its only node together") {
+  documents::EstimateDocument estimate;
+  for (const auto& [name, op, scope] : {std::tuple{"/act/Tanh", "Tanh", "/act"},
+                                        {"/act/Mul", "Mul", "/act"},
+                                        {"/norm/Norm", "LayerNormalization", "/norm"}}) {
+    documents::EstimateNode row;
+    row.name = name;
+    row.op_type = op;
+    row.scope = scope;
+    row.mark = Mark::Compute;
+    estimate.nodes.push_back(row);
+  }
+  documents::Measured measured;
+  measured.source = "kineto";
+  for (const auto& [name, range] :
+       {std::pair{"aten::gelu", "act"}, {"aten::pow", "norm"}, {"aten::mean", "norm"}, {"aten::rsqrt", "norm"}}) {
+    documents::MeasuredKernel kernel;
+    kernel.name = kernel.op_type = name;
+    kernel.nvtx = range;
+    measured.kernels.push_back(kernel);
+  }
+  join(measured, estimate);
+  using Rows = std::vector<std::size_t>;
+  for (const documents::MeasuredKernel& kernel : measured.kernels) {
+    REQUIRE(kernel.joined);
+    CHECK(kernel.joined->rule == "scope");
+    CHECK(kernel.joined->nodes == (kernel.name == "aten::gelu" ? Rows{0, 1} : Rows{2}));
+  }
+}
+
+TEST_CASE("calls of training say why no node is theirs") {
+  documents::EstimateDocument estimate;
+  documents::EstimateNode row;
+  row.name = "/Add";
+  row.op_type = "Add";
+  row.mark = Mark::Compute;
+  estimate.nodes.push_back(row);
+  documents::Measured measured;
+  measured.source = "kineto";
+  for (const auto& [name, range] : {std::pair{"aten::add", ""},
+                                    {"autograd::engine::evaluate_function: AddBackward0", ""},
+                                    {"aten::ones_like", ""},
+                                    {"aten::add_", "Optimizer.step#SGD.step"}}) {
+    documents::MeasuredKernel kernel;
+    kernel.name = kernel.op_type = name;
+    kernel.nvtx = range;
+    kernel.seconds = 1e-6;
+    measured.kernels.push_back(kernel);
+  }
+  join(measured, estimate);
+  REQUIRE(measured.kernels[0].joined);
+  CHECK(measured.kernels[0].joined->rule == "order");
+  CHECK(measured.kernels[1].unjoined == "backward pass");
+  CHECK(measured.kernels[2].unjoined == "a call whose nodes cannot be told");
+  CHECK(measured.kernels[3].unjoined == "optimizer");
 }
 
 TEST_CASE("a compiled region is not one kernel: the calls that it makes are") {
