@@ -11,8 +11,6 @@
 #include <vector>
 
 #include "import/import_data.h"
-#include "join/align_calls.h"
-#include "pagoda/base/text.h"
 
 namespace pagoda::measured {
 namespace {
@@ -105,43 +103,6 @@ TEST_CASE("calls of PyTorch join the nodes that were exported of them, or none")
       const std::string found = computing(kernel, estimate);
       if (c.has_ranges || !found.empty()) CHECK(found == expected);
     }
-  }
-}
-
-TEST_CASE("calls and nodes align in order, and only as far as it is certain") {
-  struct Case {
-    const char *reason, *calls, *nodes;
-    const char* places;  // of each call; '-': none
-  };
-  const Case cases[] = {
-      {"a bias belongs to its product", "linear add", "MatMul Add Add", "0,1 2"},
-      {"a sum of its own is no bias", "linear add", "MatMul Add", "0 1"},
-      {"two calls and one node: which one is not known", "add add", "Add", "- -"},
-      {"what stands between tells them apart", "add relu add", "Relu Add", "- 0 1"},
-      {"a call that was folded is left out", "conv2d batch_norm relu", "Conv Relu", "0 - 1"},
-      {"an operator in several nodes", "gelu linear", "Div Erf Add Mul Mul MatMul", "0,1,2,3,4 5"},
-      {"the same nodes in another order are no such operator", "gelu", "Erf Div Add Mul Mul", "-"},
-      {"parts, with views between them", "unbind transpose", "Slice Squeeze Slice Squeeze Transpose", "0,2 4"},
-      {"optional nodes", "scaled_dot_product_attention", "Mul Mul MatMul Softmax MatMul", "0,1,2,3,4"},
-      {"an in-place call", "relu_ add_", "Relu Add", "0 1"},
-      {"a call of no known nodes stands in the way of none", "conv2d nonesuch relu", "Conv Relu", "0 - 1"},
-      {"no nodes", "add", "", "-"},
-  };
-  for (const Case& c : cases) {
-    CAPTURE(std::string(c.reason));
-    std::vector<std::string> names, types;
-    for (const std::string& call : base::split(c.calls, " ")) names.push_back("aten::" + call);
-    for (const std::string& type : base::split(c.nodes, " "))
-      if (!type.empty()) types.push_back(type);
-    std::vector<TypedNode> nodes;
-    for (const std::string& type : types) nodes.push_back({type, type == "Squeeze"});
-    std::string text;
-    for (const std::vector<std::size_t>& places : align_calls({names.begin(), names.end()}, nodes)) {
-      text += text.empty() ? "" : " ";
-      if (places.empty()) text += "-";
-      for (std::size_t i = 0; i < places.size(); ++i) text += (i > 0 ? "," : "") + std::to_string(places[i]);
-    }
-    CHECK(text == c.places);
   }
 }
 
