@@ -194,6 +194,13 @@ TEST_CASE("causes of kernels without a row, by their names") {
       {"_gemm_mha_v2_myl0_172", "kgen", "a name that the engine generated"},
       {"Gather_token_5", "Gather", "a name that the engine generated"},
       {"aten::add", "aten::add_", "no row of that name"},
+      {"autograd::engine::evaluate_function: MulBackward0", "autograd::engine::evaluate_function: MulBackward0",
+       "backward pass"},
+      {"vectorized_elementwise_kernel", "autograd::engine::evaluate_function: MulBackward0", "backward pass"},
+      {"Torch-Compiled Region: 0.0 (fused loops)", "Torch-Compiled Region: 0.0 (fused loops)",
+       "fused by torch.compile"},
+      {"triton_poi_fused_add_relu_0", "triton_poi_fused_add_relu_0", "fused by torch.compile"},
+      {"TorchDynamo Cache Lookup", "TorchDynamo Cache Lookup", "overhead of torch.compile"},
       {"Gather_5", "Gather", "no row of that name"},
   };
   for (const Case& c : cases) {
@@ -219,7 +226,6 @@ TEST_CASE("a power table: SI units, energy of a batch, and the bad sample marked
   CHECK(test::import_error("cores,cpu,gpu,mem,observed_time(ms/batch),bs,observed_power(W)\n1,2,3,4,x,1,1\n") ==
         "profile, line 2: \"x\" is not a positive number");
 }
-
 
 TEST_CASE("tables of profilers are the same in each dialect") {
   for (const char* name : {"ncu_raw.csv", "ncu_long.csv", "nsys_gpu_trace.csv", "rocprofv3_trace.csv",

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "import/import_data.h"
@@ -102,6 +104,63 @@ TEST_CASE("calls of PyTorch join the nodes that were exported of them, or none")
       if (c.has_ranges || !found.empty()) CHECK(found == expected);
     }
   }
+}
+
+TEST_CASE("the only call of a module did all of its nodes; several did its only node together") {
+  documents::EstimateDocument estimate;
+  for (const auto& [name, op, scope] : {std::tuple{"/act/Tanh", "Tanh", "/act"},
+                                        {"/act/Mul", "Mul", "/act"},
+                                        {"/norm/Norm", "LayerNormalization", "/norm"}}) {
+    documents::EstimateNode row;
+    row.name = name;
+    row.op_type = op;
+    row.scope = scope;
+    row.mark = Mark::Compute;
+    estimate.nodes.push_back(row);
+  }
+  documents::Measured measured;
+  measured.source = "kineto";
+  for (const auto& [name, range] :
+       {std::pair{"aten::gelu", "act"}, {"aten::pow", "norm"}, {"aten::mean", "norm"}, {"aten::rsqrt", "norm"}}) {
+    documents::MeasuredKernel kernel;
+    kernel.name = kernel.op_type = name;
+    kernel.nvtx = range;
+    measured.kernels.push_back(kernel);
+  }
+  join(measured, estimate);
+  using Rows = std::vector<std::size_t>;
+  for (const documents::MeasuredKernel& kernel : measured.kernels) {
+    REQUIRE(kernel.joined);
+    CHECK(kernel.joined->rule == "scope");
+    CHECK(kernel.joined->nodes == (kernel.name == "aten::gelu" ? Rows{0, 1} : Rows{2}));
+  }
+}
+
+TEST_CASE("calls of training say why no node is theirs") {
+  documents::EstimateDocument estimate;
+  documents::EstimateNode row;
+  row.name = "/Add";
+  row.op_type = "Add";
+  row.mark = Mark::Compute;
+  estimate.nodes.push_back(row);
+  documents::Measured measured;
+  measured.source = "kineto";
+  for (const auto& [name, range] : {std::pair{"aten::add", ""},
+                                    {"autograd::engine::evaluate_function: AddBackward0", ""},
+                                    {"aten::ones_like", ""},
+                                    {"aten::add_", "Optimizer.step#SGD.step"}}) {
+    documents::MeasuredKernel kernel;
+    kernel.name = kernel.op_type = name;
+    kernel.nvtx = range;
+    kernel.seconds = 1e-6;
+    measured.kernels.push_back(kernel);
+  }
+  join(measured, estimate);
+  REQUIRE(measured.kernels[0].joined);
+  CHECK(measured.kernels[0].joined->rule == "order");
+  CHECK(measured.kernels[1].unjoined == "backward pass");
+  CHECK(measured.kernels[2].unjoined == "a call whose nodes cannot be told");
+  CHECK(measured.kernels[3].unjoined == "optimizer");
 }
 
 TEST_CASE("a compiled region is not one kernel: the calls that it makes are") {

@@ -138,11 +138,15 @@ std::string_view engine_work(std::string_view name, std::string_view op_type) {
     std::string_view word, what;
   };
   // clang-format off
-  constexpr std::array<Row, 4> kOps = {{
-      {"MemcpyFromHost", "copy to the device"},
-      {"MemcpyToHost",   "copy to the host"},
-      {"ReorderInput",   "change of layout"},
-      {"ReorderOutput",  "change of layout"},
+  constexpr std::array<Row, 8> kOps = {{  // that begin so
+      {"MemcpyFromHost",                 "copy to the device"},
+      {"MemcpyToHost",                   "copy to the host"},
+      {"ReorderInput",                   "change of layout"},
+      {"ReorderOutput",                  "change of layout"},
+      {"autograd::engine::",             "backward pass"},
+      {"TorchDynamo",                    "overhead of torch.compile"},
+      {"Pregraph bytecode",              "overhead of torch.compile"},
+      {"AOTDispatcher Runtime Wrapper",  "overhead of torch.compile"},
   }};
   constexpr std::array<Row, 20> kBegins = {{
       {"Reformatting CopyNode",      "change of layout"},
@@ -173,7 +177,7 @@ std::string_view engine_work(std::string_view name, std::string_view op_type) {
   }};
   // clang-format on
   for (const Row& row : kOps)
-    if (op_type == row.word) return row.what;
+    if (op_type.starts_with(row.word)) return row.what;
   for (const Row& row : kBegins)
     if (name.starts_with(row.word)) return row.what;
   for (const Row& row : kEnds)
@@ -186,6 +190,7 @@ std::string_view engine_work(std::string_view name, std::string_view op_type) {
 
 std::string_view cause_of_no_row(std::string_view name, std::string_view op_type) {
   if (const std::string_view work = engine_work(name, op_type); !work.empty()) return work;
+  if (name.starts_with("Torch-Compiled Region") || name.starts_with("triton_")) return "fused by torch.compile";
   if (name_parts(name).empty()) return "no name";
   struct Row {
     std::string_view word, what;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "import/formats.h"
+#include "import/runs.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/decoded.h"
@@ -74,6 +75,7 @@ constexpr Signature kSignatures[] = {
     {ProfileFormat::TensorRt,    '[', "",              {"\"averageMs\""}},
     {ProfileFormat::Kineto,      '[', "",              {"\"cpu_op\""}},
     {ProfileFormat::Kineto,      '[', "",              {"\"cuda_runtime\""}},
+    {ProfileFormat::Kineto,      '[', "",              {"\"CPU functions\""}},  // without Kineto: refused
     {ProfileFormat::Measured,    '{', "",              {"\"pagoda.measured/1\""}},
     {ProfileFormat::OnnxRuntime, '{', "",              {"\"traceEvents\"", "_kernel_time\""}},  // saved by a viewer
     {ProfileFormat::OnnxRuntime, '{', "",              {"\"traceEvents\"", "\"session_initialization\""}},
@@ -171,8 +173,11 @@ static_assert(in_order_of_formats(), "kImporters is indexed by ProfileFormat");
 const Importer& importer_of(ProfileFormat format) { return kImporters[static_cast<std::size_t>(format)]; }
 
 // Medians exclude disturbances of single launches, so on a busy machine the kernels' medians add up to less than the
-// run; their means still add up to its mean.
+// run; their means still add up to its mean. Runs of different sizes differ anyway, and have a note of their own.
 void note_disturbance(documents::Measured& measured) {
+  if (std::ranges::any_of(measured.notes,
+                          [](const std::string& note) { return note.starts_with(import::kRunsOfSizes); }))
+    return;
   constexpr double kNotable = 1.1;
   double medians = 0, means = 0;
   for (const documents::MeasuredKernel& kernel : measured.kernels) {

@@ -1,6 +1,7 @@
 // torch.profiler's Chrome trace (kineto). If it contains GPU kernels, a row is a kernel, linked by its correlation id
 // to the call that launched it, and so to the operator and the record_function ranges around that call. Otherwise, a
 // row is a CPU operator that no other operator called, including the time of inner ones. Times are in microseconds.
+// An event around operators that is none itself, as a TorchScript module's "forward", is a range.
 //
 // "ProfilerStep#n" ranges, which profiler.step() writes, delimit runs, else a range of the user that repeats; the k-th
 // execution of a name in the same ranges of each run is one row.
@@ -16,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "import/engine_names.h"
 #include "import/formats.h"
 #include "import/runs.h"
 #include "import/trace_events.h"
@@ -29,7 +31,8 @@ namespace {
 
 using base::JsonField;
 
-constexpr std::string_view kStep = "ProfilerStep#", kModule = "nn.Module: ";
+constexpr std::string_view kStep = "ProfilerStep#", kModule = "nn.Module: ", kRegion = "Torch-Compiled Region",
+                           kOldProcess = " functions";  // "CPU functions": of the profiler before Kineto
 
 enum class Kind : std::uint8_t { Range, Op, Launch, Kernel, Trace };
 
@@ -54,8 +57,10 @@ struct Trace {
   std::unordered_map<std::string, std::uint32_t> index;
   std::vector<Event> host, kernels, steps;
   std::vector<Event> ranges;      // of the user, outside all others; set by walk()
+  std::vector<Event> regions;     // of torch.compile around calls; set by find_wrappers()
   std::optional<double> longest;  // microseconds that the profiler ran; empty: not known
   std::size_t without_time = 0;
+  bool is_without_kineto = false;
   ImpossibleTimes impossible = {};
 
   std::uint32_t intern(std::string text) {
@@ -108,7 +113,10 @@ TraceEvents::SetDuration add_event(const JsonField& json, Trace& trace) {
   if (!name || !name->value().is_text()) return {};
   const std::string label = name->text();
   const std::optional<Kind> kind = kind_of(base::lower(event_text(json, "cat")), label);
-  if (!kind) return {};
+  if (!kind) {
+    trace.is_without_kineto = trace.is_without_kineto || event_text(json, "pid").ends_with(kOldProcess);
+    return {};
+  }
   const std::optional<double> start = event_number(json, "ts");
   if (*kind == Kind::Trace) {
     if (const auto duration = event_number(json, "dur"); duration.value_or(0) > 0)
@@ -195,13 +203,49 @@ std::ptrdiff_t run_at(double time, const std::vector<Event>& steps) {
   return time <= step.end() ? after - steps.begin() - 1 : -1;
 }
 
+// Calls of a thread nest. Old traces round to whole microseconds: a call may begin where the one around it ends.
+bool is_within(const Event& event, double end) { return event.start < end || event.end() <= end; }
+
+// Operators have a namespace ("aten::relu"), or are kernels of Triton.
+bool is_operator(std::string_view name) { return has_any(name, {"::"}) || name.starts_with("triton_"); }
+
+// Turns events around operators that are none themselves into ranges. Sorts the events by thread and time.
+void find_wrappers(Trace& trace) {
+  std::ranges::stable_sort(trace.host, {},
+                           [](const Event& e) { return std::tuple(e.lane, e.start, -e.duration.value_or(0)); });
+  const auto holds = [](const Event* outer, const Event& event) {
+    return outer->lane == event.lane && is_within(event, outer->end());
+  };
+  const Event* outermost = nullptr;  // operator
+  std::vector<Event*> around;        // events that hold none so far
+  for (Event& event : trace.host) {
+    if (event.kind != Kind::Op || (outermost != nullptr && holds(outermost, event))) continue;
+    while (!around.empty() && !holds(around.back(), event)) around.pop_back();
+    if (!is_operator(trace.texts[event.name])) {
+      around.push_back(&event);
+      continue;
+    }
+    for (Event* wrapper : around) wrapper->kind = Kind::Range;
+    around.clear();
+    outermost = &event;
+  }
+  for (Event& event : trace.host) {
+    if (event.kind != Kind::Range || !has_any(trace.texts[event.name], {kRegion})) continue;
+    const bool is_inner = !trace.regions.empty() && trace.regions.back().lane == event.lane &&
+                          is_within(event, trace.regions.back().end());
+    if (!is_inner) trace.regions.push_back(event);
+    // Its number, "0/0", would read as a path.
+    std::string label = trace.texts[event.name];
+    std::ranges::replace(label, '/', '.');
+    event.name = trace.intern(label);
+  }
+}
+
 // Walks each thread's events in time order and calls `visit` with every outermost operator and every launch, and its
 // context. Calls of a thread nest: an operator that outlasts the one around it has an impossible time.
 template <typename Visit>
 void walk(Trace& trace, Visit visit) {
   constexpr double kResolution = 1;  // microseconds: old traces round both stamps
-  std::ranges::stable_sort(trace.host, {},
-                           [](const Event& e) { return std::tuple(e.lane, e.start, -e.duration.value_or(0)); });
   struct Open {
     double end;
     std::uint32_t path;  // includes this event if it is a range
@@ -211,7 +255,7 @@ void walk(Trace& trace, Visit visit) {
   std::uint32_t lane = 0;
   for (Event& event : trace.host) {
     if (event.lane != std::exchange(lane, event.lane)) open.clear();
-    while (!open.empty() && open.back().end <= event.start) open.pop_back();
+    while (!open.empty() && !is_within(event, open.back().end)) open.pop_back();
     if (event.kind == Kind::Op && !open.empty() && open.back().op != 0 && event.duration &&
         event.end() > open.back().end + kResolution) {
       trace.impossible.add(Fault::Overlapping, trace.texts[event.name], *event.duration * kMicrosecond);
@@ -242,9 +286,37 @@ struct Pick {
   double launched = 0;  // host time of its launch, which determines its run
 };
 
+// The time of a compiled region between its calls: loops that torch.compile fused, which no event times.
+void add_fused_loops(Trace& trace, std::vector<Pick>& picks) {
+  if (trace.regions.empty()) return;
+  std::unordered_map<std::uint32_t, std::vector<Pick>> by_lane;
+  for (const Pick& pick : picks) by_lane[pick.event.lane].push_back(pick);
+  for (const Event& region : trace.regions) {
+    Event loop = region;
+    loop.kind = Kind::Range;
+    loop.name = trace.intern(trace.texts[region.name] + " (fused loops)");
+    loop.detail = 0;
+    std::optional<Context> context;
+    const auto add_until = [&](double end) {
+      loop.duration = std::max(0.0, end - loop.start);
+      picks.push_back({loop, Context{context->path, loop.name}, loop.start});
+    };
+    const std::vector<Pick>& lane = by_lane[region.lane];
+    auto pick = std::ranges::lower_bound(lane, region.start, {}, &Pick::launched);
+    for (; pick != lane.end() && pick->launched < region.end(); ++pick) {
+      if (!context) context = pick->context;
+      add_until(pick->event.start);
+      loop.start = pick->event.end();
+    }
+    if (context) add_until(region.end());
+  }
+  std::ranges::stable_sort(picks, {}, &Pick::launched);
+}
+
 // In order of time.
 std::vector<Pick> picks_of(Trace& trace, documents::Measured& measured) {
   std::vector<Pick> picks;
+  find_wrappers(trace);
   if (trace.kernels.empty()) {
     walk(trace, [&](const Event& event, const Context& context) {
       if (event.kind == Kind::Op) picks.push_back({event, context, event.start});
@@ -268,6 +340,7 @@ std::vector<Pick> picks_of(Trace& trace, documents::Measured& measured) {
     measured.notes.push_back("operators of the CPU are left out: the trace holds kernels of a GPU");
   }
   std::ranges::stable_sort(picks, {}, &Pick::launched);
+  if (trace.kernels.empty()) add_fused_loops(trace, picks);
   return picks;
 }
 
@@ -313,6 +386,10 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
   std::ranges::sort(trace.steps, {}, &Event::start);
   const std::vector<Pick> picks = picks_of(trace, measured);
   const bool is_of_host = trace.kernels.empty();
+  if (picks.empty() && trace.is_without_kineto)
+    base::fail(subject,
+               "is a trace of PyTorch's profiler without Kineto, which has no categories and no threads; profile with "
+               "torch.profiler.profile() of PyTorch 1.8.1 or later");
   trace.impossible.note(is_of_host ? "call" : "launch", is_of_host ? "calls" : "launches", measured.notes);
   if (picks.empty())
     base::fail(subject, "holds no operator and no kernel with a time; profile with activities CPU or CUDA");
@@ -355,9 +432,12 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
           cat(devices.size() > 1 ? cat("device ", trace.texts[event.device], ", ") : "", trace.texts[event.lane]);
     kernel.detail = trace.texts[event.detail];
     const auto run = static_cast<std::size_t>(at);
-    const std::size_t occurrence = occurrences[{run, event.device, event.name, context.op, context.path}]++;
+    // The loops of a region are one kernel.
+    const std::size_t occurrence =
+        event.kind == Kind::Range ? 0 : occurrences[{run, event.device, event.name, context.op, context.path}]++;
     LaunchSample sample{event.duration ? std::optional(*event.duration * kMicrosecond) : std::nullopt};
     sample.start = event.start * kMicrosecond;
+    sample.shapes = event.detail;
     rows.add(cat(event.device, " ", event.name, " ", context.op, " ", context.path, " ", occurrence), kernel, run,
              sample);
   }

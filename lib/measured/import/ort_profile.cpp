@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -31,6 +32,7 @@ struct RunEvent {
 
 struct NodeEvent : RunEvent {
   std::size_t kernel = 0;                 // index in Profile::kernels
+  std::size_t shapes = 0;                 // hash of its inputs' and outputs'
   std::int64_t gpu = -1;                  // sum over its GPU kernels; -1: none were recorded
   std::int64_t in_body = 0;               // time of nodes in its body
   std::vector<std::size_t> parents = {};  // the nodes around it, outermost first
@@ -47,7 +49,7 @@ struct Profile {
 };
 
 // "float[1,3,224,224]" from {"float":[1,3,224,224]}, joined by commas.
-std::string shapes(const JsonField& arguments, const char* key) {
+std::string shapes_of(const JsonField& arguments, const char* key) {
   std::string result;
   const auto list = arguments.find(key);
   if (!list || !list->value().is_array()) return result;
@@ -87,12 +89,14 @@ void read_node(const JsonField& event, std::string name, Profile& profile) {
   documents::MeasuredKernel kernel;
   kernel.name = kernel.node = name;
   std::string key = name + '\n';
+  std::size_t shapes = 0;
   if (const auto arguments = event.find("args"); arguments && arguments->value().is_object()) {
     kernel.op_type = event_text(*arguments, "op_name");
     kernel.provider = event_text(*arguments, "provider");
-    const std::string inputs = shapes(*arguments, "input_type_shape"),
-                      outputs = shapes(*arguments, "output_type_shape");
+    const std::string inputs = shapes_of(*arguments, "input_type_shape"),
+                      outputs = shapes_of(*arguments, "output_type_shape");
     if (!inputs.empty() || !outputs.empty()) kernel.detail = inputs + " -> " + outputs;
+    shapes = std::hash<std::string>()(kernel.detail);
     // Shapes may differ from run to run; the node is the same.
     key += kernel.op_type + '\n' + event_text(*arguments, "node_index");
   }
@@ -101,7 +105,7 @@ void read_node(const JsonField& event, std::string name, Profile& profile) {
     profile.kernels.push_back(std::move(kernel));
     profile.keys.push_back(key);
   }
-  profile.nodes.push_back({read_run(event), at->second});
+  profile.nodes.push_back({read_run(event), at->second, shapes});
 }
 
 TraceEvents::SetDuration add_event(const JsonField& event, Profile& profile) {
@@ -229,6 +233,7 @@ documents::Measured import_ort(std::string_view text, std::string_view subject, 
     if (kernel.name.empty()) key += cat("\n", nameless[{run, key}]++);  // each may be another node
     const std::int64_t own = node.gpu >= 0 ? node.gpu : std::max<std::int64_t>(0, node.duration - node.in_body);
     LaunchSample sample;
+    sample.shapes = node.shapes;
     if (node.gpu >= 0 || !impossible[i]) sample.seconds = static_cast<double>(own) * kMicrosecond;
     rows.add(key, kernel, static_cast<std::size_t>(run), sample);
   }

@@ -54,6 +54,16 @@ RunLength repeated_length(std::size_t launches, std::string_view noun,
   return {launches, "the file does not say how many runs of the model it holds; it is taken as one"};
 }
 
+// The first launch whose number is no multiple of that of the runs: ": "aten::relu" comes 3 times"; empty: none.
+std::string uneven_name(std::size_t launches, std::size_t runs, const std::function<LaunchLabel(std::size_t)>& launch) {
+  std::map<std::pair<std::string_view, std::string_view>, std::size_t> counts;
+  for (std::size_t i = 0; i < launches; ++i) ++counts[{launch(i).name, launch(i).nvtx}];
+  for (std::size_t i = 0; i < launches; ++i)
+    if (const std::size_t count = counts[{launch(i).name, launch(i).nvtx}]; count % runs != 0)
+      return cat(": \"", launch(i).name, "\" comes ", base::counted(static_cast<std::int64_t>(count), "time"));
+  return "";
+}
+
 // Clears times that cannot be.
 void check_launches(std::vector<Launch>& launches, std::string_view noun, std::vector<std::string>& notes) {
   std::map<std::string, std::uint32_t> lanes;
@@ -112,7 +122,8 @@ RunLength launches_per_run(std::size_t launches, const ImportOptions& options, s
   if (!options.runs) return repeated_length(launches, noun, launch);
   const auto runs = static_cast<std::size_t>(std::max<std::int64_t>(1, *options.runs));
   if (launches % runs != 0)
-    base::fail(subject, cat("holds ", launches, " ", noun, "es, which are not ", runs, " equal runs"));
+    base::fail(subject, cat("holds ", launches, " ", noun, "es, which are not ", runs, " equal runs",
+                            uneven_name(launches, runs, launch)));
   const std::size_t per_run = launches / runs;
   for (std::size_t i = per_run; i < launches; ++i)
     if (const auto now = launch(i), before = launch(i % per_run); now.name != before.name || now.nvtx != before.nvtx)
@@ -127,6 +138,7 @@ void add_missing(documents::Measured& measured, std::initializer_list<documents:
 
 void accumulate(LaunchSample& sum, const LaunchSample& sample) {
   sum.seconds = plus(sum.seconds, sample.seconds);
+  sum.shapes += sample.shapes;
   for (const documents::LevelField& level : documents::kLevels)
     sum.bytes.*level.bytes = plus(sum.bytes.*level.bytes, sample.bytes.*level.bytes);
   for (auto& [precision, flops] : sum.flops) flops = plus(flops, documents::amount(sample.flops, precision));
@@ -183,7 +195,7 @@ void KernelRows::add(const std::string& key, const documents::MeasuredKernel& ke
 void KernelRows::finish(documents::Measured& measured) && {
   const auto first = static_cast<std::size_t>(measured.warmup),
              last = first + static_cast<std::size_t>(measured.repeats);
-  std::size_t uneven = 0;
+  std::size_t uneven = 0, sizes = 0;
   for (Row& row : rows_) {
     std::erase_if(row.sums, [&](const Sum& sum) { return sum.run < first || sum.run >= last; });
     if (row.sums.empty()) continue;
@@ -195,7 +207,12 @@ void KernelRows::finish(documents::Measured& measured) && {
       if (&sum != &row.sums.front()) accumulate(total, sum.sample);
     }
     const base::Summary counts = base::summarize(launches);
-    if (counts.min != counts.max) ++uneven;
+    std::set<std::size_t> shapes;
+    for (const Sum& sum : row.sums) shapes.insert(sum.sample.shapes);
+    if (counts.min != counts.max)
+      ++uneven;
+    else
+      sizes = std::max(sizes, shapes.size());
     documents::MeasuredKernel kernel = std::move(row.kernel);
     kernel.launches = static_cast<std::int64_t>(counts.median);
     if (std::ranges::any_of(row.sums, [](const Sum& sum) { return sum.sample.seconds.has_value(); })) {
@@ -214,6 +231,10 @@ void KernelRows::finish(documents::Measured& measured) && {
   if (uneven > 0)
     measured.notes.push_back(cat(base::counted(uneven, "kernel was", "kernels were"),
                                  " launched differently often in the runs; numbers are medians"));
+  if (sizes > 1)
+    measured.notes.push_back(cat(kRunsOfSizes, sizes,
+                                 " sizes, as their shapes show: the median of a kernel is the time of none of them; "
+                                 "profile runs of one size"));
   set_busy_seconds(measured);
 }
 

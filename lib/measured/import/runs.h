@@ -41,6 +41,8 @@ RunLength launches_per_run(std::size_t launches, const ImportOptions& options, s
 // Notes on the times that check_times() found; `noun` is as above.
 void note_times(const ImpossibleTimes& found, std::size_t dependent, std::string_view noun,
                 std::vector<std::string>& notes);
+// Begins the note on runs whose shapes differ.
+inline constexpr std::string_view kRunsOfSizes = "the runs are of ";
 void note_devices(std::size_t devices, std::vector<std::string>& notes);
 
 void add_missing(documents::Measured& measured, std::initializer_list<documents::Missing> missing);
@@ -51,6 +53,7 @@ struct LaunchSample {
   std::map<std::string, std::optional<double>> flops = {};
   documents::LevelBytes bytes = {};
   std::optional<double> start = std::nullopt;  // on the timeline of the source
+  std::size_t shapes = 0;                      // hash of the shapes it worked on
 };
 // Adds a launch. A number that one of the two lacks is unknown in the sum.
 void accumulate(LaunchSample& sum, const LaunchSample& sample);
@@ -80,7 +83,7 @@ class KernelRows {
   // The rows in order of their first launch, over the runs that set_runs() counts: medians of seconds, means of
   // counters (each run does the same work). Kernels not launched in these runs are left out. A count that any launch
   // lacks is unknown for its kernel; its seconds are those of the runs whose launches all have a time. A note is added
-  // if runs launch a kernel a different number of times, or kernels overlap.
+  // if runs launch a kernel a different number of times, are of different sizes, or kernels overlap.
   void finish(documents::Measured& measured) &&;
 
  private:

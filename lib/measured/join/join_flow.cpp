@@ -131,10 +131,11 @@ class Absorber {
   }
 
   // Whether the engine changed the node that the kernel is named after, so that the kernel may execute more than that
-  // node.
+  // node. PyTorch fuses no calls.
   bool is_fused(std::size_t kernel) const {
     const documents::MeasuredKernel& k = state_.kernel(kernel);
-    return k.joined && (k.joined->rule != "name" || (!k.op_type.empty() && !has_row_of_its_type(kernel)));
+    return k.joined && !k.op_type.starts_with("aten::") &&
+           (k.joined->rule != "name" || (!k.op_type.empty() && !has_row_of_its_type(kernel)));
   }
 
   // Kernels for which engines are known to fuse an epilogue.

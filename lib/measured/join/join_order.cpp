@@ -1,9 +1,10 @@
-// Joins kernels without a row's name by the module that their range names, and by the order of calls of each operator.
+// Joins kernels without a row's name by the module that their range names, and by the order of calls.
 #include <algorithm>
 #include <cctype>
 #include <map>
 #include <set>
 
+#include "join/align_calls.h"
 #include "join/join_state.h"
 #include "join/pytorch_calls.h"
 #include "pagoda/base/text.h"
@@ -90,9 +91,80 @@ std::vector<std::size_t> rows_for(const JoinState& state, const std::vector<std:
   return fitting;
 }
 
+// Whether it is a call of an operator of PyTorch, as opposed to a kernel that the call launched.
+bool is_call(const JoinState& state, std::size_t kernel) {
+  const documents::MeasuredKernel& call = state.measured.kernels[kernel];
+  return state.measured.source == "kineto" && call.name == call.op_type && call.name.find("::") != std::string::npos;
+}
+
+bool may_join(const JoinState& state, std::size_t kernel) {
+  return state.is_unplaced(kernel) && state.causes[kernel].empty();
+}
+
+// Joins calls with free rows, both in order.
+void join_aligned(JoinState& state, const std::vector<std::size_t>& calls, const std::vector<std::size_t>& rows,
+                  std::string_view rule) {
+  std::vector<std::string_view> names;
+  for (const std::size_t call : calls) names.emplace_back(state.kernel(call).name);
+  std::vector<TypedNode> nodes;
+  for (const std::size_t row : rows)
+    nodes.push_back({state.row(row).op_type.view(), state.row(row).mark == Mark::View});
+  const std::vector<std::vector<std::size_t>> aligned = align_calls(names, nodes);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    std::vector<std::size_t> taken;
+    for (const std::size_t place : aligned[i]) taken.push_back(rows[place]);
+    if (!taken.empty()) state.take(calls[i], taken, rule);
+  }
+}
+
+// Aligns the calls and rows between those that joined already.
+void join_calls_by_order(JoinState& state) {
+  std::vector<std::size_t> calls;
+  std::size_t begin = 0;
+  const auto join_until = [&](std::size_t end) {
+    std::vector<std::size_t> rows;
+    for (std::size_t row = begin; row < end; ++row)
+      if (!state.is_taken(row) && (state.is_work(row) || state.row(row).mark == Mark::View)) rows.push_back(row);
+    join_aligned(state, calls, rows, "order");
+    calls.clear();
+  };
+  for (std::size_t i = 0; i < state.measured.kernels.size(); ++i) {
+    if (!is_call(state, i)) continue;
+    if (const auto& joined = state.kernel(i).joined; joined && !joined->nodes.empty()) {
+      const std::size_t first = joined->nodes.front(), last = joined->nodes.back();
+      join_until(first);
+      begin = last + 1;
+    } else if (may_join(state, i)) {
+      calls.push_back(i);
+    }
+  }
+  join_until(state.estimate.nodes.size());
+  for (std::size_t i = 0; i < state.measured.kernels.size(); ++i)
+    if (is_call(state, i) && !state.is_joined(i) && may_join(state, i))
+      state.causes[i] = "a call whose nodes cannot be told";
+}
+
+// Joins the calls of one module with its rows. The only call did all of them, however the exporter spelled it; several
+// calls did the only row together, such as a normalization.
+void join_calls_of_module(JoinState& state, const std::vector<std::size_t>& calls, std::vector<std::size_t> rows) {
+  std::erase_if(rows, [&](std::size_t row) { return state.is_taken(row); });
+  if (rows.empty()) return;
+  if (calls.size() > 1) join_aligned(state, calls, rows, "scope");
+  if (calls.size() == 1 || (rows.size() == 1 && !state.is_taken(rows.front())))
+    for (const std::size_t call : calls) state.take(call, rows, "scope");
+}
+
+// Updates of weights, which no node of the model does.
+void find_optimizer(JoinState& state) {
+  for (std::size_t i = 0; i < state.measured.kernels.size(); ++i)
+    if (state.measured.source == "kineto" && state.kernel(i).nvtx.find("Optimizer.") != std::string::npos)
+      state.causes[i] = "optimizer";
+}
+
 }  // namespace
 
 void join_by_scope(JoinState& state) {
+  find_optimizer(state);
   // pagoda-bench times modules, not operators: each gets all rows in its scope. The model itself, "/", gets the rows
   // without a scope.
   const bool are_modules = state.measured.source == "pagoda-bench";
@@ -103,15 +175,18 @@ void join_by_scope(JoinState& state) {
   if (are_modules) modules = without_wrapper(std::move(modules), state.measured);
 
   // Groups kernels by the innermost range that is a module; ranges are joined by '/'.
+  std::map<std::string, std::vector<std::size_t>> calls;
   std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> kernels;  // module, operator
   for (std::size_t i = 0; i < state.measured.kernels.size(); ++i) {
     const documents::MeasuredKernel& kernel = state.kernel(i);
-    if (kernel.joined || kernel.nvtx.empty()) continue;
+    if (!may_join(state, i) || kernel.nvtx.empty()) continue;
     const std::vector<std::string> ranges = base::split(kernel.nvtx, "/");
     const auto innermost =
         std::find_if(ranges.rbegin(), ranges.rend(), [&](const std::string& range) { return modules.contains(range); });
-    if (innermost != ranges.rend()) kernels[{*innermost, kernel.op_type}].push_back(i);
+    if (innermost == ranges.rend()) continue;
+    (is_call(state, i) ? calls[*innermost] : kernels[{*innermost, kernel.op_type}]).push_back(i);
   }
+  for (const auto& [module, group] : calls) join_calls_of_module(state, group, modules[module]);
   for (const auto& [key, group] : kernels) {
     const std::vector<std::size_t>& in_module = modules[key.first];
     if (are_modules) {
@@ -130,12 +205,13 @@ void join_by_scope(JoinState& state) {
 }
 
 void join_by_order(JoinState& state) {
+  join_calls_by_order(state);
   // Only if the source has operators but no names, or if the model has no names and the engine generated them
   // ("Conv_12").
   std::map<std::pair<std::string, bool>, std::vector<std::size_t>> kernels;  // operator, whether numbered
   for (std::size_t i = 0; i < state.measured.kernels.size(); ++i) {
     const documents::MeasuredKernel& kernel = state.kernel(i);
-    if (kernel.joined || kernel.op_type.empty()) continue;
+    if (!may_join(state, i) || kernel.op_type.empty() || is_call(state, i)) continue;
     const bool has_no_name = (kernel.node.empty() && kernel.nodes.empty()) || kernel.name.empty();
     const bool is_numbered = unnumbered(kernel.name) == kernel.op_type && kernel.name != kernel.op_type;
     if (has_no_name || is_numbered) kernels[{kernel.op_type, !has_no_name}].push_back(i);

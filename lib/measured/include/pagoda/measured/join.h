@@ -17,10 +17,13 @@
 //                   With " + absorbed" also rows that, by the data flow, no other kernel can have run
 //   range name      the innermost NVTX or record_function range that is a row's name, or the names of a fused layer
 //   scope           the range is the module path of rows, restricted to the kernel's operator type if known. A
-//                   module timed by pagoda-bench gets all rows of its path
+//                   module timed by pagoda-bench, or a call of PyTorch alone in its module, gets all rows of its path;
+//                   several calls of a module align with its rows in order
 //   folded          a BatchNorm that pagoda-bench timed, and that no row names: rows of the product before it, into
 //                   whose weights the exporter folded it
-//   order           the k-th call of an operator is the k-th row of its type, if their numbers are equal (kineto,
+//   order           calls of PyTorch and rows align, both in order: most calls and rows belong together, each call with
+//                   the rows that exporters make of it, and it is the only such alignment of that call; or the k-th
+//                   kernel of an operator is the k-th row of its type, if their numbers are equal (kernels of a GPU,
 //                   models without names); or unjoined kernels that ran between the neighbours of unjoined rows
 // Rows that no kernel names are given to the fused kernel that must have executed them, because they lie between it and
 // another kernel in the data flow; the rule then ends in " + absorbed". If a kernel that joined nothing may have executed
