@@ -491,7 +491,7 @@ TEST_CASE("reports of Nsight Systems and rocprof, new and old") {
         "profile, line 2: \"gemm\" was launched 10 times, which is not 4 equal runs; give another number of runs");
   CHECK(test::import_error("Time (%),Total Time (ns),Num Calls,Name\n1,2,3,cudaMalloc\n")
             .find("--report cuda_gpu_trace") != std::string::npos);
-  CHECK(test::import_error("Kernel Name,PID\nk,1\n").find("known format") != std::string::npos);
+  CHECK(test::import_error("Kernel Name,PID\nk,1\n").find("is a table (CSV); expected a profile") != std::string::npos);
   CHECK(test::import_error("\"Index\",\"KernelName\",\"gpu-id\"\n0,\"k\",1\n").find("--timestamp on") !=
         std::string::npos);
 }

@@ -47,7 +47,9 @@ std::size_t type_suffix(std::string_view name) {
 
 constexpr std::array<std::string_view, 8> kSuffixes = {
     "_nchwc", "_nhwc", "_fused", "_transformed", "/duplicated", "_quantize_scale_node", "_castIn", "_castOut"};
-constexpr std::array<std::string_view, 4> kPrefixes = {"fused ", "Fused_", "myelin-exec:", "node_of_"};
+// The last two: kernels that ONNX Runtime names after the Cast that it inserted behind them.
+constexpr std::array<std::string_view, 6> kPrefixes = {
+    "fused ", "Fused_", "myelin-exec:", "node_of_", "InsertedCast_", "InsertedPrecisionFreeCast_"};
 constexpr std::array<std::string_view, 2> kNumbered = {"_token_", "_clone_"};
 
 void append_parts(std::string_view text, std::vector<std::string>& parts);
@@ -148,7 +150,7 @@ std::string_view engine_work(std::string_view name, std::string_view op_type) {
       {"Pregraph bytecode",              "overhead of torch.compile"},
       {"AOTDispatcher Runtime Wrapper",  "overhead of torch.compile"},
   }};
-  constexpr std::array<Row, 20> kBegins = {{
+  constexpr std::array<Row, 18> kBegins = {{
       {"Reformatting CopyNode",      "change of layout"},
       {"reformatted_",               "change of layout"},
       {"shuffle_between_",           "change of layout"},
@@ -157,8 +159,6 @@ std::string_view engine_work(std::string_view name, std::string_view op_type) {
       {"copied_squeeze_after_",      "change of layout"},
       {"squeeze_node_after_",        "change of layout"},
       {"unsqueeze_node_after_",      "change of layout"},
-      {"InsertedCast_",              "change of type"},
-      {"InsertedPrecisionFreeCast_", "change of type"},
       {"Memcpy HtoD",                "copy to the device"},
       {"Memcpy DtoH",                "copy to the host"},
       {"Memcpy DtoD",                "copy on the device"},
@@ -182,6 +182,8 @@ std::string_view engine_work(std::string_view name, std::string_view op_type) {
     if (name.starts_with(row.word)) return row.what;
   for (const Row& row : kEnds)
     if (name.ends_with(row.word)) return row.what;
+  const bool is_inserted = name.starts_with("InsertedCast_") || name.starts_with("InsertedPrecisionFreeCast_");
+  if (is_inserted && (op_type.empty() || op_type == "Cast")) return "change of type";
   if (op_type == "Reshape" && (name.ends_with("_new_reshape") || name.starts_with("gemm_")))
     return "reshape around a fused product";
   if (op_type == "Transpose" && name.starts_with("Transpose_token_")) return "transpose moved by the engine";
@@ -192,6 +194,7 @@ std::string_view cause_of_no_row(std::string_view name, std::string_view op_type
   if (const std::string_view work = engine_work(name, op_type); !work.empty()) return work;
   if (name.starts_with("Torch-Compiled Region") || name.starts_with("triton_")) return "fused by torch.compile";
   if (name_parts(name).empty()) return "no name";
+  if (name == "Transpose" && op_type == "Transpose") return "transpose moved by the engine";  // the first of them
   struct Row {
     std::string_view word, what;
   };

@@ -179,6 +179,7 @@ class Absorber {
 
   // All operands must be available: of the kernels before a row, only the last one can execute it.
   std::size_t host_before(std::size_t row) const {
+    if (state_.row(row).op_type == "DequantizeLinear") return kNoKernel;  // it belongs to its reader
     const std::vector<std::size_t> before = neighbours(row, true);
     if (std::ranges::any_of(before, [&](std::size_t r) { return is_silent(r); })) return kNoKernel;
     const std::size_t last = kernel_at(before, true);
