@@ -94,6 +94,9 @@ std::optional<double> CsvTable::number_or_none(Column column) const {
 
 double CsvTable::number(Column column) const {
   const std::optional<double> found = number_or_none(column);
+  const std::string& text = cell(column);
+  if (!found && printable(text).find("\uFFFD") != std::string::npos && text.find("\uFFFD") == std::string::npos)
+    base::fail(place(), cat("\"", text, "\" is not UTF-8; convert the file first: iconv -f CP1252 -t UTF-8 FILE"));
   if (!found || !(*found >= 0) || *found > 1e30)
     base::fail(place(), cat("\"", cell(column), "\" is not a number that is 0 or more"));
   return *found;

@@ -369,7 +369,8 @@ bool is_table(std::string_view text) {
   const std::string_view first = text.substr(0, end), second = text.substr(end + 1, text.find('\n', end + 1) - end - 1);
   return std::ranges::any_of(",;\t"sv, [&](char separator) {
     const auto cells = std::ranges::count(first, separator);
-    return cells > 0 && std::ranges::count(second, separator) == cells;
+    const bool is_member = first.find("\":") != std::string_view::npos;  // of JSON that lost its beginning
+    return cells > 0 && std::ranges::count(second, separator) == cells && !is_member;
   });
 }
 

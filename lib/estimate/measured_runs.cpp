@@ -293,6 +293,9 @@ std::string add_measured(const Measured& measured, EstimateDocument& estimate) {
         ", and whatever an engine fuses, ", estimate.roofline->device, " needs ",
         base::si_seconds(estimate.roofline->totals.floor_seconds),
         " for this work: it is of another model, size or device, or of narrower arithmetic; give `precision` for that");
+  else if (!estimate.roofline && !estimate.sweep)
+    text = cat("`measured`: ", said_of(estimate.measured->basis), " ", base::si_seconds(estimate.measured->seconds),
+               "; the file names no device, so give `device` to hold it against what one can do");
   if (slower == 0) return text;
   return cat(text, text.empty() ? "" : "; ",
              "`measured`: the file has several runs of the same sizes; the fastest of each size is shown, without ",

@@ -151,15 +151,16 @@ EngineFit engine_fit(const Provider& provider, const GraphPlacement& placed, con
                    .arena_bytes = bytes(loaded.median),
                    .arena_low_bytes = bytes(loaded.low),
                    .arena_high_bytes = bytes(loaded.high),
-                   .total_bytes = {},
                    .options = {}};
   constexpr Int kMost = Int{1} << 50;  // more than any device has
   if (!fit.activation_bytes || *fit.activation_bytes > kMost) return engine;
   const DeviceArena run = device_arena(placed.weight_bytes, static_cast<std::int64_t>(*fit.activation_bytes));
-  engine.total_bytes = Count(run.median).at_least(at_least || fit.at_least);
+  const auto total = [&](std::int64_t number) { return Count(number).at_least(at_least || fit.at_least); };
+  engine.total_bytes = total(run.median);
+  engine.total_low_bytes = total(run.low);
+  engine.total_high_bytes = total(run.high);
   if (run.as_requested < run.median)
-    engine.options.push_back(
-        {"arena_extend_strategy=kSameAsRequested", Count(run.as_requested).at_least(at_least || fit.at_least)});
+    engine.options.push_back({"arena_extend_strategy=kSameAsRequested", total(run.as_requested)});
   return engine;
 }
 
@@ -218,7 +219,7 @@ EstimatePlacement placement_of(const Model& model, const EstimateRequest& reques
   for (const Node& node : model.main().nodes)
     for (const GraphId body : node.bodies()) result.in_bodies += nodes_inside(model, body);
   result.refused = refused_text(model, analysis, placed, options);
-  if (auto& fit = findings.estimate.fit; fit && !fit->engine && !findings.group && !provider.arena_of.empty())
+  if (auto& fit = findings.estimate.fit; fit && !fit->engine && !findings.group && !provider.arena_of.empty() && result.refused.empty())
     fit->engine = engine_fit(provider, placed, *fit, result.unknown + result.in_bodies > 0);
   const bool is_open = has_open_sizes(analysis, request.placement_form);
   bool has_cures = false, fixes_dims = false;

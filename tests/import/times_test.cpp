@@ -263,7 +263,7 @@ TEST_CASE("runs are told apart by steps, ranges and order, and what is ambiguous
        1,
        0.78,
        "does not say how many runs"},
-      {"one kernel ten times may be ten layers", nsys(ten), {}, 1, 100, "give --runs N"},
+      {"one kernel ten times may be ten layers", nsys(ten), {}, 1, 100, "give `runs=N`"},
       {"... or ten runs, on demand", nsys(ten), {.runs = 10, .warmup = 0}, 10, 10, nullptr},
       {"a range of the user that repeats",
        trace({ranged("infer", 100, "a"), ranged("infer", 200, "a")}),
@@ -486,13 +486,13 @@ TEST_CASE("reports of Nsight Systems and rocprof, new and old") {
     CHECK(*measured.kernels[0].seconds == doctest::Approx(1e-6 * each.gemm_microseconds));
     CHECK(*measured.kernels[0].launches == each.launches);
   }
-  CHECK(has_note(import_profile(sums, "t"), "multiple of 10 launches, so give --runs N"));
+  CHECK(has_note(import_profile(sums, "t"), "multiple of 10 launches, so give `runs=N`"));
   CHECK(test::import_error(sums, {.runs = 4}) ==
         "profile, line 2: \"gemm\" was launched 10 times, which is not 4 equal runs; give another number of runs");
   CHECK(test::import_error("Time (%),Total Time (ns),Num Calls,Name\n1,2,3,cudaMalloc\n")
             .find("--report cuda_gpu_trace") != std::string::npos);
   CHECK(test::import_error("Kernel Name,PID\nk,1\n").find("is a table (CSV); expected a profile") != std::string::npos);
-  CHECK(test::import_error("\"Index\",\"KernelName\",\"gpu-id\"\n0,\"k\",1\n").find("--timestamp on") !=
+  CHECK(test::import_error("\"Index\",\"KernelName\",\"gpu-id\"\n0,\"k\",1\n").find("timestamp") !=
         std::string::npos);
 }
 

@@ -180,7 +180,19 @@ TEST_CASE("from memory, external data are looked for only where the caller says"
 TEST_CASE("small external tensors move into a skeleton, so that its analysis is the model's") {
   const Folder folder;
   folder.write("w.bin", kData);
-  const std::string model = folder.write("m.onnx", model_with_external("w.bin"));
+  onnx::ModelProto proto;
+  REQUIRE(proto.ParseFromString(model_with_external("w.bin")));
+  onnx::NodeProto& reshape = *proto.mutable_graph()->add_node();  // whose output has these sizes
+  reshape.set_op_type("Reshape");
+  reshape.add_input("x");
+  reshape.add_input("shape");
+  reshape.add_output("y");
+  onnx::ValueInfoProto& input = *proto.mutable_graph()->add_input();
+  input.set_name("x");
+  input.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+  input.mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(30);
+  proto.mutable_graph()->add_output()->set_name("y");
+  const std::string model = folder.write("m.onnx", proto.SerializeAsString());
   write_skeleton(model, folder / "s.onnx");
   fs::remove(folder / "w.bin");
   const Model small = load_model(folder / "s.onnx");

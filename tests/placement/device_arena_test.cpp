@@ -111,7 +111,7 @@ TEST_CASE("an arena serves tensors from its regions, best fit first") {
       {{kMega, 1}, 3 * kMega, "the second twice as many"},
       {{kMega, kMega, kMega}, 3 * kMega, "which holds two"},
       {{5 * kMega}, 8 * kMega, "the next power of two"},
-      {{5 * kMega, 1}, 8 * kMega, "what is left of it is split off where it is no smaller than the tensor"},
+      {{kMega, kMega / 2, kMega / 2, kMega}, 3 * kMega, "what is left of a region is split off where it is no smaller than the tensor"},
       {{5 * kMega, 2 * kMega}, 16 * kMega, "3 of 8 MiB are not: the tensor keeps them, and the next region is as large"},
       {{kMega, 3 * kMega}, 5 * kMega, "two MiB do not suffice: 4"},
   };

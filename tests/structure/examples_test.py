@@ -14,6 +14,10 @@ import headers_test
 
 # Declarations that an example takes from its surroundings, by header.
 GIVEN = {
+    "pagoda/base/csv_table.h": "extern const std::string text;",
+    "pagoda/base/printed_number.h": "extern const std::vector<std::string> column; void use(double);",
+    "pagoda/base/what_file.h": "extern const std::string bytes;",
+    "pagoda/lab/model_sizes.h": "extern const documents::Config config;",
     "pagoda/base/json.h": "extern const std::string text; extern std::vector<double> rates;",
     "pagoda/base/statistics.h": "extern std::vector<double> samples, a, b;",
     "pagoda/base/timing.h": "std::vector<double> seconds_of(std::int64_t runs);",

@@ -82,6 +82,7 @@ int import(int argc, char** argv) {
   const std::optional<ImportArguments> arguments = parse_import(argc, argv);
   if (!arguments) return kDone;
   documents::Measured measured = measured::load_profile(arguments->file, arguments->options);
+  for (std::string& note : measured.notes) note = present::command_line(note);
   std::string report;
   if (!arguments->estimate.empty()) {
     const documents::EstimateDocument estimate = documents::load_estimate(arguments->estimate);

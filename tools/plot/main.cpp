@@ -17,6 +17,7 @@
 #include "pagoda/estimate/measured_runs.h"
 #include "pagoda/measured/import.h"
 #include "pagoda/present/plot.h"
+#include "pagoda/present/spell.h"
 #include "picture.h"
 #include "tool.h"
 #include "units.h"
@@ -166,9 +167,11 @@ present::PlotFile read_measured(const std::string& path, const std::optional<std
   present::PlotFile file = read(path, "a measurement", base::Reads::Profile);
   const auto format = measured::recognise_profile(file.text);
   if (!format || *format == measured::ProfileFormat::Measured) return file;
-  const documents::Measured measured = measured::import_profile(file.text, path, {.runs = runs});
-  for (const std::string& note : measured.notes)
+  documents::Measured measured = measured::import_profile(file.text, path, {.runs = runs});
+  for (std::string& note : measured.notes) {
+    note = present::command_line(note);
     std::fprintf(stderr, "%s: %s\n", path.c_str(), base::printable(note).c_str());
+  }
   file.text = documents::write_measured(measured);
   return file;
 }

@@ -335,6 +335,10 @@ RewritePolicy::Attribute Stripper::attribute(const AttributeContent& content) {
   if (role == ops::AttributeRole::Structure) {
     const bool is_list = content.integers + content.reals + content.texts > 0;
     const bool is_own = ops::find_rule(content.domain, content.op_type) == nullptr;
+    if (is_own && options_.anonymous && (content.has_text || content.texts > 0)) {
+      add(removed_, "attributes", content.bytes, attribute_name(content));
+      return Empties;
+    }
     add(kept_,
         cat(is_list            ? "lists"
             : content.has_text ? "short texts"

@@ -67,6 +67,8 @@ Known known(const Budget& budget, const Analysis& analysis, const BudgetOptions&
       const Dim activations = options.activation_bytes.value_or(0);
       Known result = known({&totals.weight_bytes, &activations});
       result.free_dims = analysis.free_dims;
+      if (!options.activation_bytes)  // sizes that the data decide make it a lower bound
+        for (const Symbol& symbol : analysis.symbols) result.free_dims.push_back(symbol.name);
       return result;
     }
     case BudgetKind::Seconds: {

@@ -360,6 +360,8 @@ void fit(A& a, typename A::template Ref<EstimateFit> x) {
     inner("workspace_bytes", taken.workspace_bytes);
     inner("pool_bytes", taken.pool_bytes);
     inner("total_bytes", taken.total_bytes);
+    inner("total_low_bytes", taken.total_low_bytes);
+    inner("total_high_bytes", taken.total_high_bytes);
     inner.list("options", taken.options, [](A& option, auto& each) {
       option("option", each.option);
       option("total_bytes", each.total_bytes);

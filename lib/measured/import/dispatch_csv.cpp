@@ -138,7 +138,8 @@ documents::Measured measured_of_sums(CsvTable& table, const Sums& columns, std::
   if (!options.runs)
     measured.notes.push_back(
         cat("the file does not say how many runs of the model it holds; it is taken as one",
-            common > 1 ? cat(": all kernels have a multiple of ", common, " launches, so give --runs N if it is more")
+            common > 1 ? cat(": all kernels have a multiple of ", common, " launches, so give ",
+                             base::field("runs", "N"), " if it is more")
                        : ""));
   return measured;
 }
@@ -178,7 +179,7 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
              group = table.find({"Workgroup_Size", "wgr", "Workgroup_Size_X"});
   if (!begin || !end)
     table.fail(
-        "has no columns Start_Timestamp and End_Timestamp, or BeginNs and EndNs; record them (rocprof --timestamp on)");
+        "has no columns Start_Timestamp and End_Timestamp, or BeginNs and EndNs; record them (rocprof's option timestamp, \"on\")");
   if (counter.has_value() != count.has_value()) table.fail("has one of Counter_Name and Counter_Value alone");
   // In a table with one column per counter, counter names begin with a hardware unit in capitals.
   std::vector<std::pair<std::string, std::size_t>> wide;

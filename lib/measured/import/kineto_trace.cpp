@@ -365,7 +365,8 @@ void find_runs_by_range(const std::vector<Pick>& picks, Trace& trace, std::vecto
   if (launches[0].empty() || !std::ranges::all_of(launches, [&](const auto& each) { return each == launches[0]; }))
     return;
   notes.push_back(cat("the range \"", trace.texts[ranges[0].name], "\" repeats ", ranges.size(),
-                      " times with the same launches: each is taken as a run; give --runs 1 if they are one run"));
+                      " times with the same launches: each is taken as a run; give ", base::field("runs", "1"),
+                      " if they are one run"));
   trace.steps = std::move(ranges);
 }
 

@@ -46,11 +46,11 @@ RunLength repeated_length(std::size_t launches, std::string_view noun,
   const std::size_t length = period(list), runs = length > 0 ? launches / length : 1;
   if (runs > 1 && length > 1)
     return {length, cat("the same ", length, " launches follow each other in the same order ", runs,
-                        " times: taken as ", runs, " runs; give --runs 1 if they are one run")};
+                        " times: taken as ", runs, " runs; give ", base::field("runs", "1"), " if they are one run")};
   if (launches > 1 && runs == launches)
     return {launches, cat("the file holds ", launches, " ", noun,
                           "es of one kernel and does not say whether they are one run or ", launches,
-                          "; taken as one: give --runs N for another number")};
+                          "; taken as one: give ", base::field("runs", "N"), " for another number")};
   return {launches, "the file does not say how many runs of the model it holds; it is taken as one"};
 }
 

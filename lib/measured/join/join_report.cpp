@@ -81,9 +81,14 @@ std::string totals(const documents::Measured& measured) {
     }
   for (const auto& [rule, sum] : rules)
     line("  by " + rule, cat(base::counted(sum.first, "kernel"), ", ", percent(sum.second, summary.seconds)));
+  const bool joined_any = summary.joined_seconds.value_or(0) > 0;
+  const bool joined_all = summary.joined_seconds.value_or(0) >= 0.999 * summary.seconds.value_or(0);
   if (!summary.silent_nodes.empty())
     line("without a kernel",
-         cat(base::counted(summary.silent_nodes.size(), "node"), " that should have run: folded or fused unseen"));
+         cat(base::counted(summary.silent_nodes.size(), "node"), " that should have run: ",
+             !joined_any ? "no kernel names any node; the profile is probably of another model"
+             : joined_all ? "folded or fused unseen"
+                          : "folded, fused unseen, or in kernels that did not join"));
   return text;
 }
 
@@ -91,6 +96,10 @@ std::string groups_table(const documents::Measured& measured, const EstimateDocu
                          std::size_t width) {
   const std::vector<JoinedGroup> groups = joined_groups(measured, estimate);
   if (groups.empty()) return "";
+  // A bound is of what the file's precision, sizes and device allow.
+  constexpr double kImpossible = 0.95;
+  const auto faster = static_cast<std::size_t>(std::ranges::count_if(
+      groups, [](const JoinedGroup& group) { return group.ratio() && *group.ratio() < kImpossible; }));
   std::vector<base::Column> columns = {{.header = "node", .shortest_width = 24},
                                        {.header = "op", .drop_order = 1, .shortest_width = 8},
                                        {.header = "kernels", .is_number = true, .drop_order = 3},
@@ -113,7 +122,10 @@ std::string groups_table(const documents::Measured& measured, const EstimateDocu
     return row;
   };
   return table(std::move(columns), groups, top, width, to_row,
-               has_bounds ? cat("bounds of ", base::printable(estimate.roofline->device), "\n") : "");
+               cat(has_bounds ? cat("bounds of ", base::printable(estimate.roofline->device), "\n") : "",
+                   faster > 0 ? cat(base::counted(faster, "row takes", "rows take"),
+                                    " less time than the bound: the estimate is of another batch, precision or device\n")
+                              : ""));
 }
 
 // Counters next to the estimate; nothing without counters.

@@ -98,7 +98,10 @@ Series measured_series(Chart& chart, std::size_t at, const PlotInput& input) {
   series.items = estimate == nullptr ? kernel_items(measured)
                                      : joined_items(*estimate, measured, chart.roofs, is_same_device(*estimate, chart));
   series.ran_in = counted_precision(measured, chart.roofs);
-  if (measured.seconds.value_or(0) > 0) series.run_seconds = measured.seconds;
+  const double busy = measured.busy_seconds.value_or(0);
+  series.is_busy_time = measured.seconds.value_or(0) <= 0 && busy > 0 && busy < measured.kernel_seconds().value_or(0);
+  if (measured.seconds.value_or(0) > 0 || series.is_busy_time)
+    series.run_seconds = series.is_busy_time ? measured.busy_seconds : measured.seconds;
   double joined = 0, all = 0;
   for (const Item& item : series.items) {
     all += item.seconds.value_or(0);
@@ -362,7 +365,7 @@ void add_warnings(Chart& chart) {
     if (above > 0)
       warn(series.label, count_text(above, "operator is", "operators are"),
            " above the roof by more than 5%; check units, precision, FLOP counts, bytes that stayed in a cache");
-    if (series.joined_share && *series.joined_share < 0.995)
+    if (chart.estimate_of(series) != nullptr && series.joined_share && *series.joined_share < 0.995)
       warn(series.label, "kernels of ", percent_text(1 - *series.joined_share),
            " of the measured time joined no node of the estimate");
   }

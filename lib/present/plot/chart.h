@@ -161,6 +161,7 @@ struct Series {
   std::vector<TypeTime> types;            // most time first
   double seconds = 0, bound_seconds = 0;  // sums over items
   std::optional<double> run_seconds;      // measured wall time of a run, if the file of the kernels has it
+  bool is_busy_time = false;              // instead, kernels overlap, and this is the time in which any of them ran
   double whole_seconds() const { return run_seconds.value_or(seconds); }
   double memory_share = 0;  // of the time, in items whose traffic takes longest
   std::optional<Star> bound_star, measured_star;

@@ -35,6 +35,7 @@ void add_measured(const Series& series, const documents::EstimateMeasured* known
   const double seconds = series.whole_seconds();
   const bool is_run = std::abs(seconds - series.seconds) > kWorthALine * seconds;
   report::Measurement run{.seconds = seconds, .has_kernels = true};
+  if (series.is_busy_time) run.basis = documents::MeasuredBasis::Busy;
   if (!series.run_seconds) run.basis = documents::MeasuredBasis::Kernels;
   // The estimate holds a run against the roofs of the precision that it ran in; without one, kernels have their own.
   if (known != nullptr && std::abs(known->seconds - seconds) <= kWorthALine * seconds)

@@ -60,21 +60,21 @@ std::string times_text(const PlacementTimes& times) {
       times.copy_seconds ? "" : "; copies are not counted");
 }
 
-// "on the device, weights take 346 MB and the runtime's arena 538 MB for them (537 MB to 1.08 GB, by the order of
-// loading) · with activations 538 MB, or 354 MB with arena_extend_strategy=kSameAsRequested · plus workspaces".
-std::string memory_text(const documents::EngineFit& engine) {
+// "GPU memory: weights 346 MB · the runtime's arena takes 538 MB with activations (537 MB to 1.08 GB, by the order of
+// loading), or 354 MB with arena_extend_strategy=kSameAsRequested · workspaces come on top".
+std::string memory_text(const documents::EstimateFit& fit) {
+  const documents::EngineFit& engine = *fit.engine;
   const auto bytes = [](const Count& count) { return cell(count, "B"); };
-  const bool varies = bytes(engine.arena_low_bytes) != bytes(engine.arena_high_bytes);
-  std::string total = engine.total_bytes ? cat("with activations ", bytes(engine.total_bytes)) : "";
+  const std::string low = bytes(engine.total_low_bytes), high = bytes(engine.total_high_bytes);
+  std::string total;
+  if (engine.total_bytes)
+    total = cat("the runtime's arena takes ", bytes(engine.total_bytes), " with activations",
+                low == high ? "" : cat(" (", low, " to ", high, ", by the order of loading)"));
   for (const documents::EngineFit::Option& each : engine.options)
     total += cat(", or ", bytes(each.total_bytes), " with ", each.option);
-  return dotted(
-      {cat("on the device, weights take ", bytes(engine.weight_bytes), " and the runtime's arena ",
-           bytes(engine.arena_bytes), " for them",
-           varies ? cat(" (", bytes(engine.arena_low_bytes), " to ", bytes(engine.arena_high_bytes),
-                        ", by the order of loading)")
-                  : ""),
-       total, "plus workspaces"});
+  const bool is_full = fit.device_bytes && engine.total_bytes && *engine.total_bytes > *fit.device_bytes;
+  return cat("GPU memory: ", dotted({cat("weights ", bytes(engine.weight_bytes)), total,
+                                     is_full ? "by default it does not fit" : "", "workspaces come on top"}));
 }
 
 // The first operators, and how many more there are.
@@ -115,7 +115,7 @@ std::vector<std::string> placement_lines(const documents::EstimateDocument& esti
             ", ", cured->copies == 0 ? "nothing copied" : cat(base::counted(cured->copies, "tensor"), " copied")));
   if (placed.times) lines.push_back(times_text(*placed.times));
   const bool is_first = &placed == &estimate.placement.front();
-  if (is_first && estimate.fit && estimate.fit->engine) lines.push_back(memory_text(*estimate.fit->engine));
+  if (is_first && estimate.fit && estimate.fit->engine) lines.push_back(memory_text(*estimate.fit));
   return lines;
 }
 

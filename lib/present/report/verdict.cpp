@@ -152,14 +152,17 @@ void add_advice(Verdict& verdict, const EstimateDocument& estimate, const Bounds
   for (const EstimateAdvice& each : advice) verdict.actions.push_back(advised(each, estimate, bounds));
 }
 
+constexpr std::string_view kOfKernels = "kernels' time";
+
 // Time above a bound that is far below says nothing about traffic and arithmetic: advice on them would mislead.
-void say_gap(Verdict& verdict, double seconds, double bound, const char* of, bool is_explained = false) {
+void say_gap(Verdict& verdict, double seconds, double bound, std::string_view of, bool is_explained = false) {
   std::erase_if(verdict.actions, [](const Action& action) { return action.is_gap; });  // of the prediction
   if (bound <= 0 || seconds < estimate::kFarAboveBound * bound) return;
   std::erase_if(verdict.actions, [](const Action& action) { return action.lowers_bound; });
   if (is_explained) return;
-  verdict.actions.push_back({.text = cat("Look at kernels and launches first: ", base::si_seconds(seconds - bound),
-                                         " of the ", of, " lie above the bound"),
+  const bool has_launches = of != kOfKernels;  // a sum of kernels holds none
+  verdict.actions.push_back({.text = cat("Look at kernels ", has_launches ? "and launches " : "", "first: ",
+                                         base::si_seconds(seconds - bound), " of the ", of, " lie above the bound"),
                              .is_gap = true});
 }
 
@@ -418,7 +421,8 @@ void say_measured(Verdict& verdict, const Measurement& run) {
     // A run below the bound did other work than the bound is of: no share of a roof says so.
     verdict.limit = *run.bound_share > 1 ? cat(base::rounded(*run.bound_share), "× faster than its bound")
                                          : cat(part_of_time(*run.bound_share), " % of what ", roofs, " can do");
-    say_gap(verdict, run.seconds, *run.bound_share * run.seconds, "run", run.has_kernels);
+    say_gap(verdict, run.seconds, *run.bound_share * run.seconds,
+            run.basis == documents::MeasuredBasis::Run ? "run" : kOfKernels, run.has_kernels);
     // Advice starts from the bound, which such a run is already below.
     if (*run.bound_share > 1) std::erase_if(verdict.actions, [](const Action& action) { return action.lowers_bound; });
   }

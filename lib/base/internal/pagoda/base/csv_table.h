@@ -1,5 +1,6 @@
 // Tables that programs and people write: lines of others above the header, columns by name, and numbers in any locale.
 //
+//   double total = 0;
 //   CsvTable table(text, "runs.csv", has_column("seconds"), "has no column \"seconds\"");
 //   const CsvTable::Column seconds = table.find({"seconds"});
 //   table.expect_numbers({seconds});

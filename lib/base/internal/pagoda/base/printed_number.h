@@ -5,7 +5,7 @@
 //
 //   Marks marks;
 //   for (const std::string& cell : column) marks.see(cell);
-//   if (const auto mark = marks.decimal()) return printed("12.345").with(*mark);
+//   if (const auto mark = marks.decimal()) use(*printed("12.345").with(*mark));
 #pragma once
 
 #include <cstdint>

@@ -17,8 +17,8 @@
 //                   With " + absorbed" also rows that, by the data flow, no other kernel can have run
 //   range name      the innermost NVTX or record_function range that is a row's name, or the names of a fused layer
 //   scope           the range is the module path of rows, restricted to the kernel's operator type if known. A
-//                   module timed by pagoda-bench, or a call of PyTorch alone in its module, gets all rows of its path;
-//                   several calls of a module align with its rows in order
+//                   module timed by pagoda-bench, or a call of PyTorch alone in its module, gets all rows of its path.
+//                   Several calls of a module align with its rows in order
 //   folded          a BatchNorm that pagoda-bench timed, and that no row names: rows of the product before it, into
 //                   whose weights the exporter folded it
 //   order           calls of PyTorch and rows align, both in order: most calls and rows belong together, each call with
