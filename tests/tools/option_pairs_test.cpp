@@ -287,7 +287,7 @@ const std::map<std::string, std::string> kIndependent = {
     {"pagoda-metrics", "--write --decode"},
     {"onnx-skeleton", "--keep-stack-traces"},  // of nodes that have any
     {"pagoda-import", "--format"},             // for files that are not recognised
-    {"roofline-plot", "--ceilings --format"},  // another roof; the walk takes formats from -o
+    {"roofline-plot", "--ceilings --format --runs"},  // another roof; the walk takes formats from -o; of profiles alone
 };
 
 TEST_CASE("every option is walked, refused beside another, or listed as independent") {
