@@ -425,7 +425,7 @@ std::string with_path(std::string command, std::string_view path) {
   return command;
 }
 
-std::string with_remedy(std::string what, std::string_view remedy) {
+std::string with_remedy(const std::string& what, std::string_view remedy) {
   return remedy.empty() ? what : cat(what, "; ", remedy);
 }
 
@@ -465,7 +465,6 @@ bool fits(FileForm form, Reads reads) {
     case Reads::Table:
       return form == Table || form == Text;
     case Reads::Profile:
-      return form == Table || form == Text || form == Json;
     case Reads::Text:
       return form == Table || form == Text || form == Json;
   }
@@ -515,9 +514,9 @@ std::string why_not_opened(const std::string& path, int error) {
 
 std::string is_folder(const std::string& path, Reads reads) {
   namespace fs = std::filesystem;
-  constexpr std::array<std::string_view, 5> kEndings = {".onnx", ".json", ".csv", ".json", ""};  // by Reads
+  constexpr std::array<std::string_view, 5> kFileEndings = {".onnx", ".json", ".csv", ".json", ""};  // by Reads
   constexpr std::size_t kMost = 3, kLooked = 10'000;
-  const std::string_view ending = kEndings[static_cast<std::size_t>(reads)];
+  const std::string_view ending = kFileEndings[static_cast<std::size_t>(reads)];
   std::vector<std::string> names;
   std::optional<WhatFile> kind;
   std::error_code stop;

@@ -99,9 +99,9 @@ class KernelNotation {
   // A file repeats few lists of types over and over.
   TypeSet types_of(std::string_view list, const JsonField& field) {
     const auto [found, is_new] = lists_.try_emplace(std::string(list), 0);
-    if (is_new)
-      for_each_part(list, ' ', [&](std::string_view name) { found->second |= type_bit(name, field); });
-    return found->second;
+    TypeSet& set = found->second;
+    if (is_new) for_each_part(list, ' ', [&](std::string_view name) { set |= type_bit(name, field); });
+    return set;
   }
 
   // "float32", "seq(float32)".

@@ -171,12 +171,12 @@ class Rewrite {
     std::string last;
     if (keeps_largest && content.integers > 0) append_varint(last, content.largest);
     if (content.integers > 0)
-      growth += add_list(offset, kIntegers, content.integers - (last.empty() ? 0 : 1), std::move(last));
+      growth += add_list(offset, kIntegers, content.integers - (last.empty() ? 0 : 1), last);
     return growth;
   }
 
   // A packed field of zeros, and after them `last`.
-  std::int64_t add_list(std::uint64_t offset, std::uint32_t number, std::uint64_t zeros, std::string last) {
+  std::int64_t add_list(std::uint64_t offset, std::uint32_t number, std::uint64_t zeros, const std::string& last) {
     NewData data{.text = {}, .generated_bytes = zeros + last.size(), .generate = [zeros, last](const Write& write) {
                    const std::string piece(static_cast<std::size_t>(std::min(zeros, kCopiedPiece)), '\0');
                    for (std::uint64_t left = zeros; left > 0; left -= std::min<std::uint64_t>(left, piece.size()))

@@ -170,6 +170,7 @@ std::vector<bool> impossible_nodes(const Profile& profile, std::vector<std::stri
   check_times(stretches, {.resolution = kMicrosecond, .longest = longest}, name, found);
   found.note("execution of a node", "executions of nodes", notes);
   std::vector<bool> impossible;
+  impossible.reserve(stretches.size());
   for (const Stretch& each : stretches) impossible.push_back(!each.seconds);
   // What a body takes is taken off the node around it.
   for (std::size_t i = impossible.size(); i-- > 0;)

@@ -105,8 +105,10 @@ bool may_join(const JoinState& state, std::size_t kernel) {
 void join_aligned(JoinState& state, const std::vector<std::size_t>& calls, const std::vector<std::size_t>& rows,
                   std::string_view rule) {
   std::vector<std::string_view> names;
+  names.reserve(calls.size());
   for (const std::size_t call : calls) names.emplace_back(state.kernel(call).name);
   std::vector<TypedNode> nodes;
+  nodes.reserve(rows.size());
   for (const std::size_t row : rows)
     nodes.push_back({state.row(row).op_type.view(), state.row(row).mark == Mark::View});
   const std::vector<std::vector<std::size_t>> aligned = align_calls(names, nodes);
