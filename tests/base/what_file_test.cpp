@@ -267,7 +267,7 @@ TEST_CASE("what is no file is named with what to do") {
   for (const auto& [path, says] : rows)
     for (const Reader& reader : readers()) {
       CAPTURE(reader.name);
-      const std::string said = test::error_of([&] { reader.read(path); });
+      const std::string said = test::error_of([&, &path = path] { reader.read(path); });
       CHECK_MESSAGE(said.find(std::string(path) + ": ") == 0, said);
       CHECK_MESSAGE(said.find(says) != std::string::npos, said);
       CHECK_MESSAGE(said.find("expected ") != std::string::npos, said);

@@ -37,7 +37,9 @@ TEST_CASE("nodes in a layer's metadata, however its entries are separated") {
       {R"([ONNX Layer: x[0]]\u001f[ONNX Layer: b])", {"x[0]", "b"}},
       {R"([ONNX Layer: a]\u001e[ONNX Layer: a]\u001e[ONNX Layer: b])", {"a", "b"}},
   };
-  for (const auto& [metadata, names] : cases) {
+  for (const auto& each : cases) {
+    const auto& metadata = each.first;
+    const auto& names = each.second;
     CAPTURE(std::string(metadata));
     const std::string layers = cat(R"({"Layers":[{"Name":"k","Metadata":")", metadata, R"("}]})");
     const documents::Measured measured = import::import_tensorrt(

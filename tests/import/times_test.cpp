@@ -139,7 +139,9 @@ TEST_CASE("a time that cannot be is unknown, and the note names its kernel and w
     CAPTURE(each.reason);
     const Measured measured = import_profile(each.text, "t");
     CAPTURE(notes_of(measured));
-    for (const auto& [name, seconds] : each.seconds) {
+    for (const auto& expected : each.seconds) {
+      const auto& name = expected.first;
+      const auto& seconds = expected.second;
       CAPTURE(name);
       const documents::MeasuredKernel* kernel = test::kernel_named(measured, name);
       REQUIRE(kernel != nullptr);
@@ -354,7 +356,9 @@ TEST_CASE("traces of other versions, and saved again by viewers, give the same k
        trace({begin + R"(k0","ts":1050.25,"args":{"stream":7,"device":0}})", end + "1150.25}",
               begin + R"(k1","ts":"1450.25","args":{"stream":7,"device":0}})", end + "1650.25}"})},
   };
-  for (const auto& [form, text] : forms) {
+  for (const auto& each : forms) {
+    const char* form = each.first;
+    const std::string& text = each.second;
     CAPTURE(form);
     const Measured measured = import_profile(text, "t");
     REQUIRE(measured.kernels.size() == 2);
