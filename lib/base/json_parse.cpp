@@ -15,8 +15,9 @@ constexpr std::string_view kWriteAgain = "write or download it again";
 
 using Each = std::function<void(const JsonField&, std::size_t)>;
 
-// The text as the parser gets it. What JSON lacks and programs write nevertheless is mended: nan and infinities are null,
-// control characters in strings are spaces, and a backslash that begins no escape, as in paths of Windows, is itself.
+// The text as the parser gets it. What JSON lacks and programs write nevertheless is mended: nan and infinities are
+// null, control characters in strings are spaces, and a backslash that begins no escape, as in paths of Windows, is
+// itself.
 class Source {
  public:
   explicit Source(std::string_view text) : text_(text) { look(); }
@@ -42,7 +43,6 @@ class Source {
   // How many more characters than the text has were read, for the nan so far.
   std::ptrdiff_t shift() const { return shift_ - (instead_.size() == instead_size_ ? last_shift_ : 0); }
   std::size_t not_numbers() const { return not_numbers_; }
-  std::string_view text() const { return text_; }
 
  private:
   void put(std::string_view instead, std::size_t replaced) {
@@ -116,8 +116,8 @@ class SourceIterator {
 };
 
 // "not JSON, byte 40 (line 3, column 7)", with what may be wrong there.
-std::string syntax_error(const Source& source, std::size_t byte) {
-  const std::string_view text = source.text(), before = text.substr(0, byte == 0 ? 0 : byte - 1);
+std::string syntax_error(std::string_view text, std::size_t byte) {
+  const std::string_view before = text.substr(0, byte == 0 ? 0 : byte - 1);
   if (before.size() == text.size()) return cat("not JSON, byte ", byte, ": it ends there, as a file that was cut off");
   const auto line = 1 + std::ranges::count(before, '\n');
   const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
@@ -148,19 +148,27 @@ void finish(JsonValue::Object& object) {
   object.erase(object.begin(), kept.base());
 }
 
+struct Request {
+  std::string_view text, subject, remedy;
+  const char* key = "";
+  const Each* each = nullptr;
+  bool is_required = false;
+};
+
 // Handles the parser's events. With `each`, the outermost value and its array of elements are not built.
 class Builder {
  public:
-  Builder(const Source& source, std::string_view subject, std::string_view remedy, const char* key, const Each* each,
-          bool is_required)
-      : source_(source), subject_(subject), remedy_(remedy), key_(key), each_(each), is_required_(is_required) {}
+  // Without a source, a syntax error only ends the parse. Elements before `first` are not reported.
+  explicit Builder(const Request& request, const Source* source = nullptr, std::size_t first = 0)
+      : request_(request), source_(source), first_(first) {}
 
   JsonValue result() && {
-    if (!each_) return std::move(root_);
-    if (is_required_ && !saw_elements_) fail(subject_, cat("has no array \"", key_, "\""));
+    if (!request_.each) return std::move(root_);
+    if (request_.is_required && !saw_elements_) fail(request_.subject, cat("has no array \"", request_.key, "\""));
     finish(rest_);
     return {std::move(rest_)};
   }
+  std::size_t count() const { return count_; }  // of elements
 
   bool null() { return add({}); }
   bool boolean(bool value) { return add({value}); }
@@ -182,12 +190,15 @@ class Builder {
     return true;
   }
   bool parse_error(std::size_t read, const std::string&, const nlohmann::json::exception& error) {
+    if (source_ == nullptr) return false;
     const bool is_range = dynamic_cast<const nlohmann::json::out_of_range*>(&error) != nullptr;
-    const auto byte = static_cast<std::size_t>(static_cast<std::ptrdiff_t>(read) - source_.shift());
-    if (is_range) fail(subject_, cat("a number is out of range, byte ", byte, "; ", remedy_));
-    const WhatFile file = what_file(source_.text(), subject_);
-    if (fits(file.form, Reads::Json)) fail(subject_, cat(syntax_error(source_, byte), "; ", remedy_));
-    fail(subject_, cat(is_what(file, Reads::Json), "; ", remedy_ == kWriteAgain ? "expected JSON" : remedy_));
+    const auto byte = static_cast<std::size_t>(static_cast<std::ptrdiff_t>(read) - source_->shift());
+    if (is_range) fail(request_.subject, cat("a number is out of range, byte ", byte, "; ", request_.remedy));
+    const WhatFile file = what_file(request_.text, request_.subject);
+    if (fits(file.form, Reads::Json))
+      fail(request_.subject, cat(syntax_error(request_.text, byte), "; ", request_.remedy));
+    fail(request_.subject,
+         cat(is_what(file, Reads::Json), "; ", request_.remedy == kWriteAgain ? "expected JSON" : request_.remedy));
   }
 
  private:
@@ -198,13 +209,13 @@ class Builder {
   };
 
   bool open(JsonValue container) {
-    if (open_.size() >= kMaxJsonDepth) fail(subject_, cat("nests deeper than ", kMaxJsonDepth));
-    if (each_ && outer_ == Outer::None) {
+    if (open_.size() >= kMaxJsonDepth) fail(request_.subject, cat("nests deeper than ", kMaxJsonDepth));
+    if (request_.each && outer_ == Outer::None) {
       in_elements_ = saw_elements_ = container.is_array();
       outer_ = container.is_array() ? Outer::Array : Outer::Object;
       return true;
     }
-    if (outer_ == Outer::Object && open_.empty() && !in_elements_ && member_ == key_ && container.is_array()) {
+    if (outer_ == Outer::Object && open_.empty() && !in_elements_ && member_ == request_.key && container.is_array()) {
       in_elements_ = saw_elements_ = true;
       rest_.push_back({member_, std::move(container)});
       return true;
@@ -231,25 +242,28 @@ class Builder {
         array->push_back(std::move(value));
       else
         std::get<JsonValue::Object>(around.value.content).push_back({std::move(around.member), std::move(value)});
-    } else if (!each_) {
+    } else if (!request_.each) {
       root_ = std::move(value);
     } else if (in_elements_) {
-      const std::string array = outer_ == Outer::Array ? "" : cat(".", key_);
-      const JsonDocument element(cat(subject_, array, "[", count_, "]"), std::move(value), source_.not_numbers());
-      (*each_)(element.root(), count_++);
+      if (const std::size_t index = count_++; index >= first_) report(std::move(value), index);
     } else if (outer_ == Outer::Object) {
       rest_.push_back({member_, std::move(value)});
     } else {
-      fail(subject_, "is a single value; expected an array or an object");
+      fail(request_.subject, "is a single value; expected an array or an object");
     }
     return true;
   }
 
-  const Source& source_;
-  std::string_view subject_, remedy_;
-  const char* key_;
-  const Each* each_;
-  bool is_required_;
+  void report(JsonValue value, std::size_t index) const {
+    const std::string array = outer_ == Outer::Array ? "" : cat(".", request_.key);
+    const JsonDocument element(cat(request_.subject, array, "[", index, "]"), std::move(value),
+                               source_ == nullptr ? 0 : source_->not_numbers());
+    (*request_.each)(element.root(), index);
+  }
+
+  const Request& request_;
+  const Source* source_;
+  std::size_t first_;
   JsonValue root_;
   JsonValue::Object rest_;
   Outer outer_ = Outer::None;
@@ -259,23 +273,32 @@ class Builder {
   std::size_t count_ = 0;
 };
 
-JsonDocument parse(std::string_view text, std::string_view subject, std::string_view remedy, const char* key,
-                   const Each* each, bool is_required) {
-  Source source(text);
-  Builder builder(source, subject, remedy, key, each, is_required);
-  nlohmann::json::sax_parse(SourceIterator(&source), SourceIterator(nullptr), &builder);
-  return {std::string(subject), std::move(builder).result(), source.not_numbers()};
+// Most text is JSON, which the parser reads faster without a source. Other text is read again from its beginning: the
+// elements before the error are the same.
+JsonDocument parse(const Request& request) {
+  std::string subject(request.subject);
+  std::size_t reported = 0;
+  {
+    Builder plain(request);
+    if (nlohmann::json::sax_parse(request.text.begin(), request.text.end(), &plain))
+      return {std::move(subject), std::move(plain).result()};
+    reported = plain.count();
+  }
+  Source source(request.text);
+  Builder mended(request, &source, reported);
+  nlohmann::json::sax_parse(SourceIterator(&source), SourceIterator(nullptr), &mended);
+  return {std::move(subject), std::move(mended).result(), source.not_numbers()};
 }
 
 }  // namespace
 
 JsonDocument parse_json(std::string_view text, std::string_view subject, std::string_view remedy) {
-  return parse(text, subject, remedy, "", nullptr, false);
+  return parse({text, subject, remedy});
 }
 
 JsonDocument parse_json_elements(std::string_view text, std::string_view subject, const char* key, const Each& each,
                                  bool is_required) {
-  return parse(text, subject, kWriteAgain, key, &each, is_required);
+  return parse({text, subject, kWriteAgain, key, &each, is_required});
 }
 
 std::string json_number(double value) { return nlohmann::json(value).dump(); }
