@@ -1,4 +1,4 @@
-// Each library is optional: PAGODA_GZIP, PAGODA_ZSTD and PAGODA_XZ say which this build has.
+// Each library is optional: PAGODA_GZIP, PAGODA_ZSTD and PAGODA_XZ are defined for those of this build.
 #include "pagoda/base/decoded.h"
 
 #include <algorithm>
@@ -41,11 +41,11 @@ class Sink {
 };
 
 #ifdef PAGODA_GZIP
-// Takes one member after another, as `cat a.gz b.gz` gives them; other bytes after a member are padding.
+// Reads all members, as `cat a.gz b.gz` joins them; other bytes after a member are padding.
 Outcome gunzip(std::string_view bytes, Sink& sink) {
   constexpr int kGzipHeader = 16 + MAX_WBITS;
   constexpr std::size_t kMostInput = std::size_t{1} << 30;  // avail_in is an int's width
-  while (bytes.starts_with("\x1f\x8b")) {
+  while (bytes.starts_with(kGzip)) {
     z_stream stream{};
     if (inflateInit2(&stream, kGzipHeader) != Z_OK) return Outcome::Damaged;
     Outcome outcome = Outcome::CutOff;
@@ -124,16 +124,14 @@ constexpr std::nullptr_t unxz = nullptr;
 #endif
 
 struct Codec {
-  std::string_view magic, name, command;
+  std::string_view magic;
   Outcome (*decompress)(std::string_view bytes, Sink& sink);  // null: not in this build
 };
 
 constexpr Codec kCodecs[] = {
-    {"\x1f\x8b", "gzip", "gzip -d", gunzip},
-    {"\x28\xb5\x2f\xfd", "zstd", "zstd -d", unzstd},
-    {"\xfd"
-     "7zXZ",
-     "xz", "xz -d", unxz},
+    {kGzip, gunzip},
+    {kZstd, unzstd},
+    {kXz, unxz},
 };
 
 std::string amount(std::size_t bytes) { return bytes >= 1 << 20 ? cat(bytes >> 20, " MiB") : cat(bytes, " bytes"); }
@@ -166,21 +164,20 @@ std::optional<std::string> decompressed(std::string_view bytes, std::string_view
   const auto* const codec =
       std::ranges::find_if(kCodecs, [&](const Codec& each) { return bytes.starts_with(each.magic); });
   if (codec == std::end(kCodecs)) return std::nullopt;
-  const auto stop = [&, codec = codec](const std::string& problem) {
-    fail(subject, cat("is compressed by ", codec->name, problem));
+  const auto stop = [&](const std::string& problem) {
+    fail(subject, cat("is ", what_file(bytes, subject).what, problem));
   };
-  if (codec->decompress == nullptr)
-    stop(cat(", which this build cannot read; decompress it first: ", codec->command, " ", subject));
+  if (codec->decompress == nullptr) stop(", which this build cannot read; " + what_file(bytes, subject).remedy);
   std::string text;
   Sink sink(text, limit);
   switch (codec->decompress(bytes, sink)) {
     case Outcome::Done:
       break;
     case Outcome::Damaged:
-      stop("; its data are damaged: write or download it again");
+      stop("; its data are damaged; write or download it again");
       break;
     case Outcome::CutOff:
-      stop("; its data end too early: it was cut off; write or download it again");
+      stop("; its data end too early, as those of a file that was cut off; write or download it again");
       break;
     case Outcome::TooLong:
       stop(cat("; it holds more than ", amount(limit), ", the most that is read from a compressed file"));

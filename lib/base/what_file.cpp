@@ -1,5 +1,5 @@
 // The tables of file kinds: by first bytes, by member files of a ZIP, by fields of protobuf, by words of JSON and text,
-// by the end of the name. Where two rows fit, the first one decides.
+// by the end of the name. The first row that fits decides.
 #include "pagoda/base/what_file.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "pagoda/base/cat.h"
+#include "pagoda/base/decoded.h"
 #include "pagoda/base/open_file.h"
 #include "pagoda/base/text.h"
 
@@ -33,7 +34,7 @@ constexpr std::string_view kAgain = "write or download it again";
 constexpr std::string_view kImport = "pagoda-import reads it";
 
 struct Row {
-  std::string_view sign;  // what the file has
+  std::string_view sign;  // bytes of the file or of its name
   FileForm form;
   std::string_view what, remedy;
   std::size_t at = 0;  // of first bytes
@@ -44,9 +45,9 @@ struct Row {
 constexpr Row kFirstBytes[] = {
     // first bytes                    form        what                                                    remedy                                 at
     {"version https://git-lfs"sv,     Other,      "a Git LFS pointer",                                    "run 'git lfs pull' to fetch the file"},
-    {"\x1f\x8b"sv,                    Other,      "compressed by gzip",                                   "decompress it first: gzip -d FILE"},
-    {"\x28\xb5\x2f\xfd"sv,            Other,      "compressed by zstd",                                   "decompress it first: zstd -d FILE"},
-    {"\xfd" "7zXZ\0"sv,               Other,      "compressed by xz",                                     "decompress it first: xz -d FILE"},
+    {kGzip,                           Other,      "compressed by gzip",                                   "decompress it first: gzip -d FILE"},
+    {kZstd,                           Other,      "compressed by zstd",                                   "decompress it first: zstd -d FILE"},
+    {kXz,                             Other,      "compressed by xz",                                     "decompress it first: xz -d FILE"},
     {"BZh"sv,                         Other,      "compressed by bzip2",                                  "decompress it first: bzip2 -d FILE"},
     {"\x04\x22\x4d\x18"sv,            Other,      "compressed by lz4",                                    "decompress it first: lz4 -d FILE"},
     {"7z\xbc\xaf\x27\x1c"sv,          Other,      "a 7z archive",                                         kUnpack},
@@ -111,13 +112,8 @@ constexpr Row kInZip[] = {
     {""sv,                            Other,      "a ZIP archive",                                        kUnpack},
 };
 
-// Text, after white space and in lower case; a model as text begins so, too.
+// First letters of text behind white space, in lower case. Markup has a table of its own.
 constexpr Row kTextBegins[] = {
-    {"<!doctype html"sv,              Other,      "a web page (HTML), saved in place of the file",        kDownload},
-    {"<html"sv,                       Other,      "a web page (HTML), saved in place of the file",        kDownload},
-    {"<svg"sv,                        Other,      "an SVG image",                                         ""},
-    {"<?xml"sv,                       Other,      "XML",                                                  ""},
-    {"<net "sv,                       OtherModel, "an OpenVINO model (IR)",                               kExport},
     {"ir_version:"sv,                 OtherModel, "an ONNX model as protobuf text",                       kTextModel},
     {"graph(%"sv,                     OtherModel, "text that torch.onnx prints of a model",               "torch.onnx.export() writes the model itself"},
     {"node {"sv,                      OtherModel, "a TensorFlow graph as protobuf text",                  kTensorFlow},
@@ -131,16 +127,17 @@ constexpr Row kTextBegins[] = {
     {"# "sv,                          Text,       "text (Markdown, YAML or a script)",                    ""},
     {"```"sv,                         Text,       "Markdown",                                             ""},
     {"==prof=="sv,                    Text,       "what Nsight Compute prints",                           "print a table: ncu --csv --page raw"},
-    {"<"sv,                           Other,      "XML",                                                  ""},
 };
 
-// Words within the beginning of XML and of an ONNX model as text.
+// Words near the beginning of text that begins with '<': XML, HTML or an ONNX model. Pages may contain drawings.
 constexpr Row kInMarkup[] = {
-    {"<net "sv,                       OtherModel, "an OpenVINO model (IR)",                               kExport},
-    {"<svg"sv,                        Other,      "an SVG image",                                         ""},
+    {"<!doctype html"sv,              Other,      "a web page (HTML), saved in place of the file",        kDownload},
     {"<html"sv,                       Other,      "a web page (HTML), saved in place of the file",        kDownload},
     {"<error>"sv,                     Other,      "an error of the server (XML), saved in place of the file", kDownload},
+    {"<net "sv,                       OtherModel, "an OpenVINO model (IR)",                               kExport},
+    {"<svg"sv,                        Other,      "an SVG image",                                         ""},
     {"ir_version:"sv,                 OtherModel, "an ONNX model as text",                                kTextModel},
+    {""sv,                            Other,      "XML",                                                  ""},
 };
 
 // Members of JSON that say what it is.
@@ -185,7 +182,7 @@ constexpr Row kSchemas[] = {
     {"pagoda.list/"sv,                Json,       "a list",                                               ""},
 };
 
-// By the end of the name, for bytes that tell nothing.
+// Ends of names, for bytes without a sign of their own.
 constexpr Row kNames[] = {
     {".ncu-rep"sv,                    Other,      "a report of Nsight Compute",                           kNcu},
     {".nsys-rep"sv,                   Other,      "a report of Nsight Systems",                           kNsys},
@@ -211,7 +208,7 @@ constexpr Row kUrls[] = {
     {"gs://"sv,                       Other,      "a URL of Google Cloud",                                "gcloud storage cp "},
 };
 
-// Files that tell what a folder is.
+// Files by which a folder is a model.
 constexpr Row kInFolder[] = {
     {"saved_model.pb"sv,              OtherModel, "a TensorFlow SavedModel",                              "convert it: python3 -m tf2onnx.convert --saved-model FILE --output model.onnx"},
     {"Manifest.json"sv,               OtherModel, "a Core ML package",                                    kExport},
@@ -228,7 +225,7 @@ constexpr std::string_view kExpand = "name the files, or in PowerShell: (Get-Ite
 constexpr std::string_view kExpand = "remove its quotes, check that files match it, or name them";
 #endif
 constexpr std::string_view kSpace = " \t\r\n";
-constexpr std::size_t kHead = std::size_t{1} << 16;
+constexpr std::size_t kBeginning = 4096, kHead = std::size_t{1} << 16;
 
 template <std::size_t N>
 std::optional<WhatFile> first_within(const Row (&rows)[N], std::string_view text) {
@@ -254,7 +251,7 @@ std::optional<WhatFile> by_first_bytes(std::string_view bytes) {
   for (const Row& row : kFirstBytes)
     if (bytes.size() > row.at && bytes.substr(row.at).starts_with(row.sign)) return row.file();
   if (bytes.starts_with("PK\x03\x04") || bytes.starts_with("PK\x05\x06"))
-    return first_within(kInZip, bytes.substr(0, 4096));
+    return first_within(kInZip, bytes.substr(0, kBeginning));
   return std::nullopt;
 }
 
@@ -275,7 +272,7 @@ std::optional<std::uint64_t> varint(std::string_view bytes, std::size_t& at) {
   return std::nullopt;
 }
 
-// Empty for bytes that are no message.
+// Empty if the bytes are not a protobuf message.
 std::optional<Fields> fields_of(std::string_view bytes) {
   constexpr int kEnough = 65'536;
   Fields fields;
@@ -362,7 +359,7 @@ bool is_json(std::string_view text) {
   return false;
 }
 
-// A line and the next have the same number of commas, semicolons or tabs.
+// Whether the first two lines have the same number of commas, semicolons or tabs.
 bool is_table(std::string_view text) {
   const std::size_t end = text.find('\n');
   if (end == std::string_view::npos) return false;
@@ -401,18 +398,14 @@ std::optional<WhatFile> by_json(std::string_view text) {
 
 WhatFile by_text(std::string_view text) {
   if (is_json(text)) return *by_json(text);
-  const std::string begin = lower(text.substr(0, 64));
-  if (const Row* row = first_that_begins(kTextBegins, begin)) {
-    const std::optional<WhatFile> within =
-        row->what == "XML" ? first_within(kInMarkup, lower(text.substr(0, 4096))) : std::nullopt;
-    return within ? *within : row->file();
-  }
+  if (text.front() == '<') return *first_within(kInMarkup, lower(text.substr(0, kBeginning)));
+  if (const Row* row = first_that_begins(kTextBegins, lower(text.substr(0, 64)))) return row->file();
   if (is_table(text)) return {Table, "a table (CSV)", ""};
   const std::optional<WhatFile> known = settings(text);
   return known ? *known : WhatFile{Text, "text", ""};
 }
 
-// The command with the file in place of FILE, where a shell takes its name as it is.
+// The command with the path in place of FILE, unless a shell would need quotes around it.
 std::string with_path(std::string command, std::string_view path) {
   const auto is_safe = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -493,7 +486,7 @@ std::string is_document(std::string_view schema, std::string_view expected) {
 std::string why_not_opened(const std::string& path, int error) {
   if (const Row* row = first_that_begins(kUrls, path)) {
     std::string url = path;
-    // A page about a file, and the file.
+    // The page of a file, and the file itself.
     for (const auto& [page, raw] : {std::pair("github.com/", "/raw/"), {"huggingface.co/", "/resolve/"}})
       if (const std::size_t blob = url.find("/blob/"); blob != std::string::npos && url.find(page) < blob)
         url.replace(blob, 6, raw);
@@ -532,7 +525,7 @@ std::string is_folder(const std::string& path, Reads reads) {
     const std::size_t others = names.size() - std::min(names.size(), kMost);
     names.resize(names.size() - others);
     return cat("is a folder; name a file in it: ", joined(names),
-               others > 0 ? cat(" or one of ", others, " others") : "");
+               others > 0 ? cat(" and ", others, " more") : "");
   }
   if (kind && reads == Reads::Model) {
     const std::string what = cat("is a folder: ", kind->what);

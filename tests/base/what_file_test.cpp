@@ -108,6 +108,7 @@ const std::vector<Sample>& samples() {
       {"<net name=\"n\" version=\"11\">", OtherModel, "an OpenVINO model (IR)", "export"},
       {"<?xml version=\"1.0\"?>\n<Error><Code>AccessDenied", Other, "an error of the server (XML)", "download"},
       {"<?xml version=\"1.0\"?>\n<svg>", Other, "an SVG image", ""},
+      {"<?xml version=\"1.0\"?>\n<html><body><svg>", Other, "a web page (HTML)", "download the file itself"},
       {"<?xml version=\"1.0\"?>\n<plist>", Other, "XML", ""},
       {"ir_version: 8\nproducer_name: \"p\"\n", OtherModel, "an ONNX model as protobuf text", "onnx.save"},
       {"<\n  ir_version: 8,\n  opset_import: [\"\" : 17]\n>", OtherModel, "an ONNX model as text", "onnx.save"},
@@ -284,7 +285,7 @@ TEST_CASE("a folder is named with the file in it that is meant, or what it is") 
   write_file(folder.path("a.onnx"), "");
   CHECK(model().find("is a folder; name a file in it: a.onnx, b.onnx; expected") != std::string::npos);
   for (const char* name : {"c.onnx", "d.onnx"}) write_file(folder.path(name), "");
-  CHECK(model().find("name a file in it: a.onnx, b.onnx, c.onnx or one of 1 others; expected") != std::string::npos);
+  CHECK(model().find("name a file in it: a.onnx, b.onnx, c.onnx and 1 more; expected") != std::string::npos);
   const std::string device = test::error_of([&] { documents::load_device(folder.path()); });
   CHECK(device.find("is a folder; name a file in it: device.json; expected a device") != std::string::npos);
   write_file(folder.path("saved_model.pb"), "");

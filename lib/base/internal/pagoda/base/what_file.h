@@ -1,6 +1,6 @@
-// What a file is, by its content, and what to do about it: one answer for the readers of models, JSON, tables and
-// profiles. People pass a page saved in place of a download, a report that a profiler has to export first, or a model
-// of another framework; a message that names it saves them the search.
+// Names a file by its content, with a remedy: one answer for the readers of models, JSON, tables and profiles. People
+// pass a page saved in place of a download, a report that a profiler has to export first, or a model of another
+// framework; a message that names it saves them the search.
 //
 //   expect_file(bytes, "h200.json", Reads::Json, "a device");
 //   // h200.json: is a Git LFS pointer; run 'git lfs pull' to fetch the file; expected a device
@@ -13,7 +13,7 @@
 #pragma GCC visibility push(default)
 namespace pagoda::base {
 
-// What a reader can use.
+// Files that a reader can use.
 enum class Reads : std::uint8_t {
   Model,    // an ONNX model
   Json,     // a document
@@ -39,23 +39,23 @@ struct WhatFile {
   std::string remedy;  // may be empty
 };
 
-// `path` names the kind of bytes whose content tells nothing. Reads only the beginning and, of protobuf, headers.
+// The end of `path` decides where the bytes do not. Reads only the beginning and, of protobuf, headers.
 WhatFile what_file(std::string_view bytes, std::string_view path = {});
 bool fits(FileForm form, Reads reads);
 
-// "is a GGUF model; export the original to ONNX"; readers of documents get no remedy that makes a model.
+// "is a GGUF model; export the original model to ONNX"; without the remedy for readers of documents.
 std::string is_what(const WhatFile& file, Reads reads);
 
-// Throws Error, which names `subject`, what it is, what to do and what was expected, unless the reader can try.
+// Throws Error unless the file may be one for the reader; it names `subject`, the kind found, the remedy and `expected`.
 void expect_file(std::string_view bytes, std::string_view subject, Reads reads, std::string_view expected);
 
-// "is an estimate (pagoda.estimate/1); …" for the schema of a document, or of another version where `expected` names
-// the schema; for a schema of others, its name; empty without one.
+// "is an estimate (pagoda.estimate/1); …" for a schema of Pagoda; of another version if `expected` names the schema. Any
+// other schema is quoted. Empty without one.
 std::string is_document(std::string_view schema, std::string_view expected);
 
-// Why `path` cannot be opened, with a remedy: a URL, a pattern that the shell did not expand, a missing file (`error`).
+// "is a URL; download it first: …": why `path` cannot be opened, `error` being that of open().
 std::string why_not_opened(const std::string& path, int error);
-// "is a folder; it holds model.onnx, name that": a folder in place of a file for the reader.
+// "is a folder; name a file in it: model.onnx": a folder in place of a file for the reader.
 std::string is_folder(const std::string& path, Reads reads);
 
 }  // namespace pagoda::base
