@@ -9,7 +9,7 @@
 namespace pagoda::base {
 namespace {
 
-// The reader behind the header, with the separator that gives one; `names` are its cells, none without a header.
+// The reader behind the header, with the separator that finds one. Sets `names` to its cells; none without a header.
 CsvReader behind_header(std::string_view text, std::string_view subject, const CsvTable::IsRow& is_header,
                         CsvTable::Row& names) {
   for (const char separator : {',', ';', '\t'}) {
@@ -63,8 +63,8 @@ const std::string& CsvTable::cell(Column column) const {
   return column ? row[*column] : kNone;
 }
 
-// As the column's own numbers show, else those of other columns, else the separator: where it is the comma, a program
-// that prints decimal commas puts every fraction in quotes.
+// The mark that the column's own numbers show, else other columns, else the separator: between commas, a program that
+// prints decimal commas puts every fraction in quotes.
 std::optional<DecimalMark> CsvTable::mark_of(std::size_t column) const {
   const Marks& own = marks_[column];
   if (own.shows(DecimalMark::Point) || own.shows(DecimalMark::Comma)) return own.decimal();

@@ -20,7 +20,7 @@ constexpr std::array kSpaces = {" "sv,      "\u00a0"sv, "\u2009"sv, "\u202f"sv,
 constexpr std::array kApostrophes = {"'"sv, "\u2019"sv};
 constexpr std::string_view kMinus = "\u2212";
 
-constexpr char kGroupSpace = ' ', kGroupApostrophe = '\'';  // as which the others are read
+constexpr char kGroupSpace = ' ', kGroupApostrophe = '\'';  // which stand for all of these
 
 // The text in ASCII, without spaces at its ends; empty if it has other characters.
 std::string plain(std::string_view text) {
@@ -45,8 +45,8 @@ std::string plain(std::string_view text) {
   return begin == std::string::npos ? "" : result.substr(begin, result.find_last_not_of(kGroupSpace) - begin + 1);
 }
 
-// The digits of "1,234,567" or "12,34,567", grouped by one character other than `decimal`; those of "1234567" likewise.
-// Empty if the groups are not those of a number.
+// The digits of "1234567", "1,234,567" or "12,34,567", which one character other than `decimal` groups; empty for other
+// groups.
 std::optional<std::string> ungrouped(std::string_view text, char decimal) {
   std::string digits;
   std::vector<std::size_t> lengths = {0};
@@ -117,12 +117,6 @@ std::optional<DecimalMark> Marks::decimal() const {
   const bool point = shows(DecimalMark::Point);
   if (point == shows(DecimalMark::Comma)) return std::nullopt;
   return point ? DecimalMark::Point : DecimalMark::Comma;
-}
-
-std::optional<double> printed_number(std::string_view text) {
-  const PrintedNumber number = printed(text);
-  const bool has_comma = text.find(',') != std::string_view::npos;
-  return has_comma && number.is_ambiguous() ? std::nullopt : number.with_point;
 }
 
 }  // namespace pagoda::base

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -41,11 +40,19 @@ constexpr UnitRow kUnits[] = {
     {Measure::Parameters,     "",        1,        true},
     {Measure::Parameters,     "b",       1e9},               // "7B": billions
     {Measure::Seconds,        "ns",      1e-9},
+    {Measure::Seconds,        "nsec",    1e-9},
+    {Measure::Seconds,        "nsecond", 1e-9},
     {Measure::Seconds,        "us",      1e-6},
     {Measure::Seconds,        "\u00b5s", 1e-6},
     {Measure::Seconds,        "\u03bcs", 1e-6},
+    {Measure::Seconds,        "usec",    1e-6},
+    {Measure::Seconds,        "usecond", 1e-6},
     {Measure::Seconds,        "ms",      1e-3},
+    {Measure::Seconds,        "msec",    1e-3},
+    {Measure::Seconds,        "msecond", 1e-3},
     {Measure::Seconds,        "s",       1},
+    {Measure::Seconds,        "sec",     1},
+    {Measure::Seconds,        "second",  1},
     {Measure::Seconds,        "min",     60},
     {Measure::Seconds,        "h",       3600},
     {Measure::Length,         "mm",      72 / 25.4},
@@ -65,7 +72,7 @@ constexpr UnitRow kUnits[] = {
 constexpr std::pair<std::string_view, double> kUnitPrefixes[] = {
     {"", 1},        {"k", 1e3},      {"m", 1e6},      {"g", 1e9},      {"t", 1e12}, {"p", 1e15}, {"e", 1e18},
     {"ki", 0x1p10}, {"mi", 0x1p20},  {"gi", 0x1p30},  {"ti", 0x1p40}};
-struct MeasureRow {
+struct MeasureRow {  // of messages
   std::string_view what, units;
 };
 constexpr std::array<MeasureRow, 10> kMeasures = {{  // in the order of Measure
@@ -82,17 +89,14 @@ constexpr std::array<MeasureRow, 10> kMeasures = {{  // in the order of Measure
 }};
 // clang-format on
 
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-
-// Where every comma separates thousands, the text without them; empty otherwise.
+// The number without its commas; empty if one of them does not separate thousands.
 std::optional<std::string> without_thousands(std::string_view number) {
   const std::size_t point = std::min(number.find('.'), number.size());
   if (number.find(',', point) != std::string_view::npos) return std::nullopt;
   const std::vector<std::string> groups = split(number.substr(0, point), ",");
-  for (std::size_t i = 0; i < groups.size(); ++i)
-    if (groups.size() > 1 && (groups[i].empty() || groups[i].size() > 3 || (i > 0 && groups[i].size() != 3) ||
-                              !std::ranges::all_of(groups[i], is_digit)))
-      return std::nullopt;
+  for (std::size_t i = 0; i < groups.size() && groups.size() > 1; ++i)
+    if (groups[i].empty() || groups[i].size() > 3 || (i > 0 && groups[i].size() != 3)) return std::nullopt;
+  if (groups.size() > 1 && groups.front().starts_with('0')) return std::nullopt;  // "0,500" is a fraction
   std::string plain(number);
   std::erase(plain, ',');
   return plain;
@@ -109,7 +113,29 @@ std::string with_point(std::string text) {
   return text;
 }
 
+struct Unit {
+  std::string_view text;  // without its prefix
+  double factor;
+};
+
+// `unit` in lower case.
+std::optional<Unit> find_unit(Measure measure, std::string_view unit) {
+  for (const UnitRow& row : kUnits) {
+    if (row.measure != measure || !unit.ends_with(row.text)) continue;
+    const std::string_view prefix = unit.substr(0, unit.size() - row.text.size());
+    const auto* factor = std::ranges::find(kUnitPrefixes, prefix, &std::pair<std::string_view, double>::first);
+    if (factor != std::end(kUnitPrefixes) && (prefix.empty() || row.takes_prefix))
+      return Unit{row.text, row.factor * factor->second};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::optional<double> unit_factor(Measure measure, std::string_view unit) {
+  const std::optional<Unit> found = find_unit(measure, lower(unit));
+  return found ? std::optional(found->factor) : std::nullopt;
+}
 
 GivenQuantity quantity(Measure measure, std::string_view text, std::string_view what) {
   const MeasureRow& names = kMeasures[static_cast<std::size_t>(measure)];
@@ -129,21 +155,12 @@ GivenQuantity quantity(Measure measure, std::string_view text, std::string_view 
   std::string_view given(end, static_cast<std::size_t>(plain.data() + plain.size() - end));
   if (end == plain.data() || error != std::errc() || !std::isfinite(number) || number < 0) fail(expected);
   while (given.starts_with(' ')) given.remove_prefix(1);
-  const std::string unit = lower(given);
-  for (const UnitRow& row : kUnits) {
-    if (row.measure != measure || !unit.ends_with(row.text)) continue;
-    const std::string_view prefix = std::string_view(unit).substr(0, unit.size() - row.text.size());
-    const auto* factor = std::ranges::find(kUnitPrefixes, prefix, &std::pair<std::string_view, double>::first);
-    if (factor == std::end(kUnitPrefixes) || (!prefix.empty() && !row.takes_prefix)) continue;
-    if (given == "m") fail("m may be milli; write M for 10^6");
-    if (may_be_bits(given) && (measure == Measure::Bytes || measure == Measure::BytesPerSecond))
-      fail(cat(given, " may be bits; write B for bytes"));
-    const double value = number * row.factor * factor->second;
-    if (!(value <= 1e36)) fail(expected);
-    return {value, std::string(row.text)};
-  }
-  fail(expected);
-  return {};
+  const std::optional<Unit> unit = find_unit(measure, lower(given));
+  if (!unit || !(number * unit->factor <= 1e36)) fail(expected);
+  if (given == "m") fail("m may be milli; write M for 10^6");
+  if (may_be_bits(given) && (measure == Measure::Bytes || measure == Measure::BytesPerSecond))
+    fail(cat(given, " may be bits; write B for bytes"));
+  return {number * unit->factor, std::string(unit->text)};
 }
 
 }  // namespace pagoda::base

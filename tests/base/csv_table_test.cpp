@@ -106,12 +106,6 @@ TEST_CASE("a number is read with each decimal mark that explains it") {
   }
 }
 
-TEST_CASE("a number by itself has a decimal point, and is none where a comma may be one") {
-  CHECK(printed_number("12.345") == 12.345);
-  CHECK(printed_number("1,234,567.5") == 1234567.5);
-  for (const char* text : {"3,35", "1,234", "1.234,5", "12x", ""}) CHECK_MESSAGE(!printed_number(text), text);
-}
-
 TEST_CASE("a table's numbers are read as the whole of it shows, or refused") {
   struct Case {
     std::string text;

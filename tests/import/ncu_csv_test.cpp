@@ -146,9 +146,9 @@ TEST_CASE("units and printed numbers") {
     CHECK_MESSAGE(import::unit_scale(unit) == scale, unit);
   }
   for (const char* unit : {"%", "parsec", "byte/block", "K"}) CHECK_MESSAGE(!import::unit_scale(unit), unit);
-  CHECK(base::printed_number("1,234,567.5") == 1234567.5);
-  CHECK(base::printed_number("158 (0: 158)") == 158);
-  for (const char* text : {"n/a", "", "nan", "inf", "1.234,5", "12x"}) CHECK_MESSAGE(!base::printed_number(text), text);
+  CHECK(base::printed("1,234,567.5").with_point == 1234567.5);
+  CHECK(base::printed("158 (0: 158)").with_point == 158);
+  for (const char* text : {"n/a", "", "nan", "inf", "1.234,5", "12x"}) CHECK_MESSAGE(!base::printed(text).with_point, text);
 }
 
 TEST_CASE("damaged CSV is an error with its line") {

@@ -84,7 +84,7 @@ TEST_CASE("sizes are set by batch, by dim and by input shape") {
   }
 }
 
-TEST_CASE("several models are a table of a line each, and what cannot be read is said") {
+TEST_CASE("several models are a table with a line for each, and those that cannot be read are reported") {
   const Outcome table = workshop().run("net.onnx long.onnx --batch 2 --device h200");
   CHECK(table.code == 0);
   CHECK(table.out.starts_with("2 models · fused traffic · NVIDIA H200"));
@@ -122,6 +122,7 @@ TEST_CASE("a wrong command line is exit 2, one line on stderr and nothing on std
       {"net.onnx fixed.onnx --format json", "does not go with --format json; loop over them"},
       {"net.onnx fixed.onnx --then long.onnx", "does not go with --then"},
       {"net.onnx --batch 1,2", "1,2 is a list; --sweep batch=1,2 is a row per size"},
+      {"net.onnx --batch 1.5", "--batch: Value 1.5 not in range"},
       {"net.onnx --batch 1..8", "--sweep batch=1..8 is a row per size"},
       {"net.onnx --dim batch=1,2", "or --sweep batch=1,2 for a row per size"},
       {"net.onnx --input x=4x3,8", "'3,8' in 'x=4x3,8' is not a size; expected a shape such as 1x3x224x224"},

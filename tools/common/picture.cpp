@@ -33,11 +33,7 @@ void set_picture(const PictureArguments& arguments, const std::string& format, p
   const auto length = [&](const char* option, const std::string& text, std::optional<double>& to) {
     check(option, text);
     if (text.empty()) return;
-    try {
-      to = base::quantity(base::Measure::Length, text).value;
-    } catch (const Error& error) {
-      throw UsageError(cat(option, ": ", error.what()));
-    }
+    to = parsed(option, [&] { return base::quantity(base::Measure::Length, text).value; });
     if (!(*to > 0)) throw UsageError(cat(option, ": '", text, "' is not a length; expected one above 0"));
   };
   length("--width", arguments.width, options.width_points);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pagoda/base/error.h"
@@ -34,6 +35,16 @@ class UsageError : public ToolError {
  public:
   explicit UsageError(const std::string& message) : ToolError(kUsage, message) {}
 };
+
+// The library's reading of an option's value; its Error becomes a UsageError that names the option.
+template <typename Parse>
+auto parsed(std::string_view option, const Parse& parse) {
+  try {
+    return parse();
+  } catch (const Error& error) {
+    throw UsageError(std::string(option) + ": " + error.what());
+  }
+}
 
 // False after --help or --version, which print to standard output. Throws UsageError.
 bool parse(CLI::App& app, int argc, char** argv);

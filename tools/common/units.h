@@ -10,7 +10,7 @@
 
 namespace pagoda::tools {
 
-// For CLI::Option::transform(): "500ms" of an option in seconds, "2%" of one that is a fraction. A plain number stays.
+// For CLI::Option::transform(): "500ms" becomes seconds, "2%" a fraction. A plain number stays as it is.
 inline CLI::Validator in(base::Measure measure) {
   return CLI::Validator(
       [measure](std::string& text) {

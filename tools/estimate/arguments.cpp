@@ -31,10 +31,10 @@ CLI::Option* add(CLI::App& app, const char* name, T& value, const std::string& t
 CLI::Validator one_of(std::vector<std::string> values) { return CLI::IsMember(std::move(values)).description(""); }
 CLI::Validator at_least(std::int64_t least) { return CLI::Range(least, std::int64_t{1} << 62).description(""); }
 
-// Refuses a list, which another option takes.
+// Refuses a list, which --sweep takes.
 CLI::Validator one_size(const std::string& dim) {
   return {[dim](const std::string& text) {
-            const bool is_list = text.find_first_of(",.") != std::string::npos && text.front() != '.';
+            const bool is_list = text.find(',') != std::string::npos || text.find("..") != std::string::npos;
             return is_list ? text + " is a list; --sweep " + dim + "=" + text + " is a row per size" : std::string();
           },
           ""};
@@ -143,7 +143,7 @@ void add_prediction(CLI::App& app, Arguments& arguments) {
   add(app, "--measured", arguments.measured, "FILE",
       "Runs of the model (pagoda.measured/1, or a profile that pagoda-import reads), beside the bound in the "
       "precision that they ran in; with --sweep beside each size. Brings the --device that it names");
-  add(app, "--runs", arguments.runs, "N", "With --measured: runs of the model in a profile that does not say so")
+  add(app, "--runs", arguments.runs, "N", "With --measured: runs of the model in a profile that does not mark them")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
 }
 
@@ -258,7 +258,7 @@ class Formatter : public CLI::Formatter {
 };
 
 void add_options(CLI::App& app, Arguments& arguments) {
-  app.add_option("MODEL", arguments.model, "ONNX file; its weights are not read. Several are a table of a line each")
+  app.add_option("MODEL", arguments.model, "ONNX file; its weights are not read. Several are a table with a line for each")
       ->type_name("");
   for (const Group& group : groups()) {
     app.option_defaults()->group(group.title);
@@ -275,7 +275,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
       "device, 5 an impossible measurement (--strict).\n");
 }
 
-// Models after the first; all behind "--" are names.
+// Models after the first. Behind "--", an argument that begins with '-' is one, too.
 std::vector<std::string> other_models(const CLI::App& app) {
   std::vector<std::string> models;
   bool is_behind = false;

@@ -24,7 +24,7 @@ struct Arguments {
   std::string provider, placement_form = "default", max_off_provider, host_device;
   std::string max_flops, max_bytes, max_params, max_memory, max_seconds;
   std::string optimizer = "sgd", recompute = "none";
-  std::vector<std::string> others;  // models after MODEL: a table of a line each
+  std::vector<std::string> others;  // models after MODEL: a table with a line for each
   std::vector<std::string> dims, assumed, inputs, sweeps, frozen, prices, then, custom_ops;
   std::string link, decode_device, engine;
   std::int64_t batch = 0, top = 0;

@@ -103,8 +103,8 @@ void leave_to(const std::set<std::string>& names, Sizes& sizes, std::set<std::st
 
 void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
 
-// MODEL and the models of --then as one report, or several MODELs as a table of a line each, whose unusable ones are
-// said and left out. Prints warnings and assumed sizes of each to standard error.
+// MODEL and the models of --then as one report, or several MODELs as a table with a line for each, without the unusable
+// ones, which are reported. Prints warnings and assumed sizes of each to standard error.
 int several(const Arguments& arguments, const EstimateRequest& request) {
   const bool are_apart = arguments.then.empty();
   const std::vector<std::string>& behind = are_apart ? arguments.others : arguments.then;

@@ -68,16 +68,6 @@ void assign(Map& map, const std::string& name, typename Map::mapped_type value, 
     throw UsageError(cat(option, " is given twice for '", name, "' with different values; give one"));
 }
 
-// The library's reading of an option's value.
-template <typename Parse>
-auto parsed(std::string_view option, const Parse& parse) {
-  try {
-    return parse();
-  } catch (const Error& error) {
-    throw UsageError(cat(option, ": ", error.what()));
-  }
-}
-
 }  // namespace
 
 AnalyzeOptions sizes_of(const Arguments& arguments) {

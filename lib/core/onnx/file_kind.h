@@ -1,4 +1,4 @@
-// Says what a file is that is not an ONNX model, for users who pass the wrong one.
+// Names a file that is not an ONNX model, for users who pass the wrong one.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 namespace pagoda::inline core::wire {
 
 // Runs `use` on a file that begins with `bytes`; prefixes errors with their subject (the path, or "the model" if it is
-// empty). A file of another kind is named in place of what a reader of ONNX stumbles over in it.
+// empty). For a file of another kind, the error names the kind instead.
 template <typename Use>
 auto about(const std::string& path, std::string_view bytes, Use use) {
   const std::string subject = path.empty() ? "the model" : path;

@@ -20,6 +20,7 @@
 #include "pagoda/base/cat.h"
 #include "pagoda/base/csv_table.h"
 #include "pagoda/base/plural.h"
+#include "pagoda/base/quantity.h"
 
 namespace pagoda::measured::import {
 namespace {
@@ -252,10 +253,6 @@ constexpr NsysReport kNsysReports[] = {
     {"cuda_gpu_kern_sum",    "Instances", "Name",        "",             "Total Time",  "Instances", "GridXYZ", "BlockXYZ"},
     {"cuda_kern_exec_sum",   "QCount",    "Kernel Name", "",             "KAvg",        "Count",     "",        "", true},
 };
-constexpr std::pair<std::string_view, double> kTimeUnits[] = {
-    {"ns", 1e-9}, {"nsec", 1e-9}, {"us", 1e-6}, {"usec", 1e-6}, {"\u03bcs", 1e-6}, {"\u00b5s", 1e-6},
-    {"ms", 1e-3}, {"msec", 1e-3}, {"s", 1},     {"sec", 1},
-};
 // clang-format on
 
 struct TimeColumn {
@@ -268,8 +265,8 @@ TimeColumn time_column(const CsvTable::Row& names, std::string_view name) {
     if (!unit.starts_with(name)) continue;
     unit.remove_prefix(name.size());
     if (unit.starts_with(' ')) unit.remove_prefix(1);
-    for (const auto& [spelled, scale] : kTimeUnits)
-      if (unit == cat("(", spelled, ")")) return {i, scale};
+    if (!unit.starts_with('(') || !unit.ends_with(')')) continue;
+    if (const auto scale = base::unit_factor(base::Measure::Seconds, unit.substr(1, unit.size() - 2))) return {i, *scale};
   }
   return {};
 }

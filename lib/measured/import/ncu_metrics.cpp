@@ -7,6 +7,7 @@
 #include "import/engine_names.h"
 #include "import/formats.h"
 #include "pagoda/base/cat.h"
+#include "pagoda/base/quantity.h"
 
 namespace pagoda::measured::import {
 namespace {
@@ -248,15 +249,14 @@ bool is_tensor_kernel(std::string_view name) {
 
 std::optional<double> unit_scale(std::string_view unit) {
   // clang-format off
-  constexpr std::array<std::pair<std::string_view, double>, 13> kWhole = {{
-      {"ns", 1e-9}, {"nsecond", 1e-9}, {"us", 1e-6}, {"usecond", 1e-6}, {"ms", 1e-3}, {"msecond", 1e-3}, {"s", 1},
-      {"second", 1}, {"sec", 1}, {"cycle/nsecond", 1e9}, {"cycle/usecond", 1e6}, {"cycle/second", 1}, {"", 1},
-  }};
+  constexpr std::array<std::pair<std::string_view, double>, 4> kWhole = {{
+      {"cycle/nsecond", 1e9}, {"cycle/usecond", 1e6}, {"cycle/second", 1}, {"", 1}}};
   constexpr std::array<std::pair<char, double>, 5> kMultiples = {{{'K', 1e3}, {'k', 1e3}, {'M', 1e6}, {'G', 1e9}, {'T', 1e12}}};
   constexpr std::array<std::string_view, 22> kBases = {
       "byte", "byte/s", "byte/second", "hz", "Hz", "inst", "inst/cycle", "sector", "op", "ops", "cycle", "thread_inst",
       "math_op", "thread", "cycle/s", "inst/s", "op/cycle", "ops/cycle", "1/cycle", "/cycle", "op/s", "op/second"};
   // clang-format on
+  if (const auto factor = base::unit_factor(base::Measure::Seconds, unit)) return factor;
   for (const auto& [name, scale] : kWhole)
     if (unit == name) return scale;
   const auto is_base = [&](std::string_view name) { return std::ranges::find(kBases, name) != kBases.end(); };

@@ -62,11 +62,7 @@ struct Case {
 
 // Values of --batch or --input-size, in the format of `pagoda-bench run`.
 std::vector<base::Setting> values_of(const char* flag, const char* axis, const std::vector<std::string>& given) {
-  try {
-    return lab::bench::axis_values(*lab::bench::find_axis(axis), base::joined(given, ","));
-  } catch (const Error& error) {
-    throw UsageError(cat(flag, ": ", error.what()));
-  }
+  return parsed(flag, [&] { return lab::bench::axis_values(*lab::bench::find_axis(axis), base::joined(given, ",")); });
 }
 
 base::TimingOptions timing_of(const Flags& flags, double budget) {

@@ -1,4 +1,4 @@
-// Tables that programs and people write: lines of others above the header, columns by name, and numbers in any locale.
+// Tables that programs and people write: other lines above the header, columns by name, and numbers in any locale.
 //
 //   double total = 0;
 //   CsvTable table(text, "runs.csv", has_column("seconds"), "has no column \"seconds\"");
@@ -6,8 +6,8 @@
 //   table.expect_numbers({seconds});
 //   while (table.next()) total += table.number(seconds);
 //
-// Cells are separated by commas, semicolons or tabs: by those that give the header. "12.345" and "12,345" are read as
-// the other numbers of the table show; where none does, they are an error, never a guess.
+// Cells are separated by commas, semicolons or tabs: the first of these with which a line is the header. The other
+// numbers of the table show how to read "12.345" and "12,345"; if none does, they are an error, never a guess.
 #pragma once
 
 #include <functional>
@@ -29,19 +29,19 @@ class CsvTable {
   using Column = std::optional<std::size_t>;  // empty: the table has none
   using IsRow = std::function<bool(const Row&)>;
 
-  // Skips rows until `is_header`. Throws Error if there is none, with `without`. The texts must outlive the table.
+  // Skips rows until `is_header`. Throws Error with `without` if there is no header. The texts must outlive the table.
   CsvTable(std::string_view text, std::string_view subject, const IsRow& is_header, std::string_view without);
 
-  // Reads the columns ahead for how their numbers are printed. To be called before next().
+  // Reads ahead how the numbers of the columns are printed. Call it before next().
   void expect_numbers(const std::vector<Column>& columns);
-  void expect_all_numbers();  // of any column
+  void expect_all_numbers();  // of all columns
 
   // Reads the next row that is not skipped; false at the end. Throws Error for a row that is shorter than the header.
   bool next(const IsRow& is_skipped = {});
 
-  Column find(std::initializer_list<std::string_view> spellings) const;  // the first of these that is there
+  Column find(std::initializer_list<std::string_view> spellings) const;  // the first that is there
   const std::string& cell(Column column) const;                          // "" without a column
-  // The cell as a number; empty for other text. Throws Error for a number that another locale reads as another.
+  // The cell as a number; empty for other text. Throws Error if the table does not show which number it is.
   std::optional<double> number_or_none(Column column) const;
   double number(Column column) const;                   // Error unless it is 0 or more
   std::string place() const { return reader_.place(); }  // "FILE, line 12"
@@ -57,7 +57,7 @@ class CsvTable {
   std::vector<Marks> marks_;  // by column
 };
 
-// For a header: whether the row has a cell with this text.
+// A header is a row with this cell.
 CsvTable::IsRow has_column(std::string name);
 
 }  // namespace pagoda::base

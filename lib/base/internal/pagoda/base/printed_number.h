@@ -17,11 +17,10 @@ namespace pagoda::base {
 
 enum class DecimalMark : std::uint8_t { Point, Comma };
 
-// What a text is with either decimal mark; empty for a text that is no number with it, as "n/a" and "nan" are with
-// both. Digits may be grouped by the other mark, by spaces (of any width) and by apostrophes: three in each group, or
-// two in all but the last, as in India. The instances that ncu appends, "7 (0: 7)", are left out.
+// The readings of a text. Digits may be grouped by the other mark, by spaces (of any width) or by apostrophes: three in
+// each group, or two in all but the last, as in India. The instances that ncu appends, "7 (0: 7)", are left out.
 struct PrintedNumber {
-  std::optional<double> with_point, with_comma;
+  std::optional<double> with_point, with_comma;  // by decimal mark; empty: not a number, as "n/a" and "nan" with both
   bool is_ungrouped = false;  // five digits or more in a row before the decimal mark
 
   std::optional<double> with(DecimalMark mark) const { return mark == DecimalMark::Point ? with_point : with_comma; }
@@ -29,11 +28,11 @@ struct PrintedNumber {
 };
 PrintedNumber printed(std::string_view text);
 
-// What the numbers of one program show of its locale.
+// The decimal marks that the numbers of one program show.
 struct Marks {
-  bool has_point = false, has_comma = false;      // numbers that only this decimal mark explains
-  bool may_be_point = false, may_be_comma = false;  // numbers with one mark before exactly three digits
-  bool is_ungrouped = false;                      // long numbers without groups: the program groups nothing
+  bool has_point = false, has_comma = false;        // numbers that only this decimal mark explains
+  bool may_be_point = false, may_be_comma = false;  // numbers with this mark alone, before exactly three digits
+  bool is_ungrouped = false;                        // long numbers without groups: the program groups nothing
 
   void see(std::string_view text);
   bool shows(DecimalMark mark) const {  // without groups, a mark before three digits is the decimal mark
@@ -43,10 +42,6 @@ struct Marks {
   // Empty if nothing shows it, or if the numbers contradict each other.
   std::optional<DecimalMark> decimal() const;
 };
-
-// A number by itself, as in an option: the decimal mark is the point. Empty for other text, and for "1,234", which is
-// another number where the comma is the decimal mark.
-std::optional<double> printed_number(std::string_view text);
 
 }  // namespace pagoda::base
 #pragma GCC visibility pop
