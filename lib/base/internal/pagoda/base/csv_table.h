@@ -58,6 +58,7 @@ class CsvTable {
 };
 
 // For a header: whether the row has a cell with this text.
+bool has_column(const CsvTable::Row& row, std::string_view name);
 CsvTable::IsRow has_column(std::string name);
 
 }  // namespace pagoda::base
