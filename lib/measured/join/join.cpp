@@ -152,11 +152,11 @@ void JoinState::take(std::size_t index, const std::vector<std::size_t>& rows, st
   std::optional<documents::Joined>& joined = kernel(index).joined;
   if (!joined) joined = documents::Joined{std::string(rule), {}};
   for (const std::size_t row : rows) {
-    if (std::ranges::find(joined->nodes, row) != joined->nodes.end()) continue;
-    joined->nodes.push_back(row);
+    const auto place = std::ranges::lower_bound(joined->nodes, row);
+    if (place != joined->nodes.end() && *place == row) continue;
+    joined->nodes.insert(place, row);
     kernels_of[row].push_back(index);
   }
-  std::ranges::sort(joined->nodes);
 }
 
 void JoinState::absorb(std::size_t index, const std::vector<std::size_t>& rows) {
