@@ -19,6 +19,7 @@ class JoinState {
   const EstimateDocument& estimate;
   std::vector<std::vector<std::size_t>> kernels_of;  // by row
   std::vector<std::string_view> causes;              // by kernel: why its range cannot join; empty: it may
+  std::vector<bool> is_engine_work;                  // by kernel: the engine added it, and no row of the model does it
   std::vector<bool> is_withheld;                     // by row: may be of a layer that could not join
 
   const documents::EstimateNode& row(std::size_t index) const { return estimate.nodes[index]; }
@@ -31,7 +32,7 @@ class JoinState {
   // Whether it may be given to a kernel that does not name it, since no other is known to have executed it.
   bool is_silent(std::size_t row) const { return is_work(row) && !is_taken(row) && !is_withheld[row]; }
   // Whether it did work of the model, but joined nothing so far.
-  bool is_unplaced(std::size_t kernel) const;
+  bool is_unplaced(std::size_t kernel) const { return !is_joined(kernel) && !is_engine_work[kernel]; }
 
   // Rows with that name, with an output of that name, or that read a value of that name; empty: none.
   const std::vector<std::size_t>& named(const std::string& name) const { return find(names_, name); }
