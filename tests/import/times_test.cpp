@@ -1,5 +1,5 @@
-// Times that can be: stamps that contradict each other, runs that a file does not count, and sums that are no latency.
-// All profiles here are written by hand.
+// Impossible times, runs that a file does not count, and sums of kernels that overlap. All profiles here are written by
+// hand.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ std::string nsys_row(int start, int duration, const std::string& name, int strea
 
 }  // namespace
 
-TEST_CASE("a time that cannot be is unknown, and the note names its kernel and why") {
+TEST_CASE("an impossible time is unknown, and the note names its kernel and why") {
   struct Case {
     const char* reason;
     std::string text;
