@@ -104,8 +104,10 @@ double CsvTable::number(Column column) const {
 
 void CsvTable::fail(std::string_view what) const { base::fail(subject_, std::string(what)); }
 
+bool has_column(const CsvTable::Row& row, std::string_view name) { return std::ranges::find(row, name) != row.end(); }
+
 CsvTable::IsRow has_column(std::string name) {
-  return [name = std::move(name)](const CsvTable::Row& row) { return std::ranges::find(row, name) != row.end(); };
+  return [name = std::move(name)](const CsvTable::Row& row) { return has_column(row, name); };
 }
 
 }  // namespace pagoda::base

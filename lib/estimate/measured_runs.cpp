@@ -189,17 +189,8 @@ std::vector<MeasuredRun> whole_runs(const Measured& measured) {
   if (!measured.runs.empty()) return measured.runs;
   MeasuredRun run;
   run.config = measured.env;
-  switch (basis_of(measured)) {
-    case MeasuredBasis::Run:
-      run.seconds = measured.seconds;
-      break;
-    case MeasuredBasis::Busy:
-      run.seconds = measured.busy_seconds;
-      break;
-    case MeasuredBasis::Kernels:
-      run.seconds = measured.kernel_seconds();
-      break;
-  }
+  const Amount by_basis[] = {measured.seconds, measured.busy_seconds, measured.kernel_seconds()};
+  run.seconds = by_basis[static_cast<std::size_t>(basis_of(measured))];
   return run.seconds ? std::vector{run} : std::vector<MeasuredRun>();
 }
 
@@ -266,7 +257,7 @@ std::string add_measured(const Measured& measured, EstimateDocument& estimate) {
   if (unknown > 0)
     problem +=
         cat(", and ", unknown, " of its ", base::counted(static_cast<std::int64_t>(measured.kernels.size()), "kernel"),
-            unknown == 1 ? " has" : " have", " no time that can be");
+            unknown == 1 ? " has" : " have", " no time");
   bool is_found = false;
   for (const MeasuredRun& run : whole_runs(measured)) {
     if (!run.seconds || *run.seconds <= 0) continue;

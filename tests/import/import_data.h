@@ -21,6 +21,17 @@ inline documents::EstimateDocument estimate_of(const std::string& path, const Bi
       documents::write_estimate(estimate::make_estimate(model, {.sizes = {.dims = dims}})), path);
 }
 
+// A row that computes.
+inline documents::EstimateNode computing_row(const std::string& name, const char* op_type = "",
+                                             const std::string& scope = "") {
+  documents::EstimateNode row;
+  row.name = name;
+  row.op_type = op_type;
+  row.scope = scope;
+  row.mark = Mark::Compute;
+  return row;
+}
+
 inline const documents::MeasuredKernel* kernel_named(const documents::Measured& measured, const std::string& name) {
   for (const documents::MeasuredKernel& kernel : measured.kernels)
     if (kernel.name == name) return &kernel;

@@ -378,13 +378,8 @@ TEST_CASE("modules that pagoda-bench timed join the nodes of their scope") {
         {"/features/features.1/block/block.0/block.0.0/Conv", "/features/features.1/block/block.0/block.0.0"},
         {"/layer1/layer1.0/downsample/downsample.0/Conv", "/layer1/layer1.0/downsample/downsample.0"},
         {"/act/Div", "/act"},
-        {"/act/Erf", "/act"}}) {
-    documents::EstimateNode row;
-    row.name = name;
-    row.scope = scope;
-    row.mark = Mark::Compute;
-    estimate.nodes.push_back(row);
-  }
+        {"/act/Erf", "/act"}})
+    estimate.nodes.push_back(test::computing_row(name, "", scope));
   documents::Measured measured;
   measured.source = "pagoda-bench";
   for (const char* module : {"features.6", "features.1.block.0.0", "layer1.0.downsample.0", "act", "features.7"}) {
@@ -411,13 +406,8 @@ TEST_CASE(
   for (const auto& [name, scope] : {std::pair{"/layer1/layer1.0/conv1/Conv", "/layer1/layer1.0/conv1"},
                                     {"/layer1/layer1.0/Add", "/layer1/layer1.0"},
                                     {"/norm/BatchNormalization", "/norm"},
-                                    {"/Softmax", ""}}) {
-    documents::EstimateNode row;
-    row.name = name;
-    row.scope = scope;
-    row.mark = Mark::Compute;
-    estimate.nodes.push_back(row);
-  }
+                                    {"/Softmax", ""}})
+    estimate.nodes.push_back(test::computing_row(name, "", scope));
   struct Case {
     const char *module, *type;
     std::vector<std::size_t> rows;
@@ -451,13 +441,8 @@ TEST_CASE(
 
 TEST_CASE("modules also join where the file has the timed model inside another one") {
   EstimateDocument estimate;
-  for (const char* scope : {"/model/encoder/layer.0/query", "/model/encoder/layer.0", "/model"}) {
-    documents::EstimateNode row;
-    row.name = std::string(scope) + "/MatMul";
-    row.scope = scope;
-    row.mark = Mark::Compute;
-    estimate.nodes.push_back(row);
-  }
+  for (const char* scope : {"/model/encoder/layer.0/query", "/model/encoder/layer.0", "/model"})
+    estimate.nodes.push_back(test::computing_row(std::string(scope) + "/MatMul", "", scope));
   documents::Measured measured;
   measured.source = "pagoda-bench";
   for (const char* module : {"encoder.layer.0.query", "encoder.layer.0", "/"}) {

@@ -1,5 +1,5 @@
-// Times that can be: stamps that contradict each other, runs that a file does not count, and sums that are no latency.
-// All profiles here are written by hand.
+// Impossible times, runs that a file does not count, and sums of kernels that overlap. All profiles here are written by
+// hand.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ std::string nsys_row(int start, int duration, const std::string& name, int strea
 
 }  // namespace
 
-TEST_CASE("a time that cannot be is unknown, and the note names its kernel and why") {
+TEST_CASE("an impossible time is unknown, and the note names its kernel and why") {
   struct Case {
     const char* reason;
     std::string text;
@@ -331,7 +331,22 @@ TEST_CASE("what onnx-estimate takes from a profile: wall time, busy time or a su
           (void)estimate::make_estimate(
               model, {.measured = import_profile(
                           trace({launched("k0", at("0", "0")), launched("k1", at("1450.5", "200"))}), "t")});
-        }).find("1 of its 2 kernels has no time that can be") != std::string::npos);
+        }).find("1 of its 2 kernels has no time (") != std::string::npos);
+}
+
+TEST_CASE("shares of a sum that is a lower bound are upper bounds, or not known") {
+  // Of k0 one launch has no time: it may have taken any part of the run.
+  const Measured measured = import_profile(
+      trace({launched("k0", at("0", "0")), launched("k1", at("1450.5", "200")), launched("k0", at("1950.5", "200"))}),
+      "t");
+  const std::string report = kernel_report(measured, 0, 0);
+  const auto line = [&](const std::string& name) {
+    const std::size_t begin = report.find("\n" + name) + 1;
+    return report.substr(begin, report.find('\n', begin) - begin);
+  };
+  CHECK_MESSAGE(line("k1").find("200 µs   ≤ 50.0 %") != std::string::npos, report);
+  CHECK_MESSAGE(line("k0").find("≥ 200 µs          ?") != std::string::npos, report);
+  CHECK_MESSAGE(line("sum of one run").find("≥ 400 µs      100 %") != std::string::npos, report);
 }
 
 TEST_CASE("traces of other versions, and saved again by viewers, give the same kernels") {
@@ -461,6 +476,13 @@ TEST_CASE("reports of Nsight Systems and rocprof, new and old") {
        "nsys",
        3,
        1},
+      {"sums, with another report behind them",
+       "Processing [a.sqlite] with [cuda_gpu_kern_sum.py]...\n" + sums +
+           "Processing [a.sqlite] with [x.py]...\nRange,Style\na,b\n",
+       {},
+       "nsys",
+       30,
+       10},
       {"rocprof's statistics",
        "\"Name\",\"Calls\",\"TotalDurationNs\",\"AverageNs\",\"Percentage\"\n\"gemm\",2,3000,1500,100\n",
        {},

@@ -110,14 +110,8 @@ TEST_CASE("the only call of a module did all of its nodes; several did its only 
   documents::EstimateDocument estimate;
   for (const auto& [name, op, scope] : {std::tuple{"/act/Tanh", "Tanh", "/act"},
                                         {"/act/Mul", "Mul", "/act"},
-                                        {"/norm/Norm", "LayerNormalization", "/norm"}}) {
-    documents::EstimateNode row;
-    row.name = name;
-    row.op_type = op;
-    row.scope = scope;
-    row.mark = Mark::Compute;
-    estimate.nodes.push_back(row);
-  }
+                                        {"/norm/Norm", "LayerNormalization", "/norm"}})
+    estimate.nodes.push_back(test::computing_row(name, op, scope));
   documents::Measured measured;
   measured.source = "kineto";
   for (const auto& [name, range] :
@@ -138,11 +132,7 @@ TEST_CASE("the only call of a module did all of its nodes; several did its only 
 
 TEST_CASE("calls of training say why no node is theirs") {
   documents::EstimateDocument estimate;
-  documents::EstimateNode row;
-  row.name = "/Add";
-  row.op_type = "Add";
-  row.mark = Mark::Compute;
-  estimate.nodes.push_back(row);
+  estimate.nodes.push_back(test::computing_row("/Add", "Add"));
   documents::Measured measured;
   measured.source = "kineto";
   for (const auto& [name, range] : {std::pair{"aten::add", ""},

@@ -25,7 +25,7 @@
 namespace pagoda::measured::import {
 namespace {
 
-using base::CsvTable;
+using base::CsvTable, base::has_column;
 using Counters = std::map<std::string, double>;
 
 // Counters of AMD's CDNA chips ---------------------------------------------------------------------------------------
@@ -52,8 +52,8 @@ std::optional<double> memory_requests(const Counters& counters, const std::strin
   return found ? found : documents::amount(counters, "TCC_EA_" + what + "_sum");
 }
 
-// Requests of 32, 64 and, on MI300, 128 bytes each (TCC_BUBBLE); or the derived FETCH_SIZE in KiB. Empty where the
-// parts exceed all of them: counters of different passes can contradict each other.
+// Requests of 32, 64 and, on MI300, 128 bytes each (TCC_BUBBLE); or the derived FETCH_SIZE in KiB. Empty if the parts
+// exceed the sum, since counters of different passes can contradict each other.
 std::optional<double> bytes_read(const Counters& counters) {
   if (const auto kilobytes = documents::amount(counters, "FETCH_SIZE")) return *kilobytes * kKibibyte;
   const auto all = memory_requests(counters, "RDREQ"), small = memory_requests(counters, "RDREQ_32B");
@@ -105,7 +105,15 @@ struct Sums {
   bool is_average = false;  // `seconds` is of one launch
 };
 
-// Order, streams and single times are lost: a run is the part of `options.runs` of each sum.
+// Skips all rows from the next report on: nsys writes several into one file, each below a line of its own.
+CsvTable::IsRow is_behind_report() {
+  return [is_behind = false](const CsvTable::Row& row) mutable {
+    const auto begins = [&](std::string_view text) { return row.front().starts_with(text); };
+    return is_behind = is_behind || begins("Processing [") || begins("SKIPPED:") || begins("** ");
+  };
+}
+
+// Sums have no order, no streams and no single times. A run is one of `options.runs` equal parts of each sum.
 documents::Measured measured_of_sums(CsvTable& table, const Sums& columns, std::string_view subject,
                                      const ImportOptions& options) {
   const std::int64_t runs = options.runs.value_or(1);
@@ -115,7 +123,8 @@ documents::Measured measured_of_sums(CsvTable& table, const Sums& columns, std::
   set_runs(static_cast<std::size_t>(runs), 0, measured);
   std::int64_t common = 0;
   table.expect_numbers({columns.count, columns.seconds});
-  while (table.next()) {
+  const CsvTable::IsRow is_skipped = is_behind_report();
+  while (table.next(is_skipped)) {
     if (table.cell(columns.name).starts_with("[CUDA mem")) continue;
     documents::MeasuredKernel& kernel = measured.kernels.emplace_back();
     kernel.name = table.cell(columns.name);
@@ -145,15 +154,13 @@ documents::Measured measured_of_sums(CsvTable& table, const Sums& columns, std::
   return measured;
 }
 
-bool has(const CsvTable::Row& row, std::string_view name) { return std::ranges::find(row, name) != row.end(); }
-
 }  // namespace
 
 documents::Measured import_rocprof(std::string_view text, std::string_view subject, const ImportOptions& options) {
   CsvTable table(
       text, subject,
       [](const CsvTable::Row& row) {
-        return has(row, "Kernel_Name") || has(row, "KernelName") || has(row, "TotalDurationNs");
+        return has_column(row, "Kernel_Name") || has_column(row, "KernelName") || has_column(row, "TotalDurationNs");
       },
       "has no column Kernel_Name (rocprofv2, rocprofv3), KernelName (rocprof) or TotalDurationNs (their statistics)");
   if (const auto total = table.find({"TotalDurationNs"})) {
@@ -209,7 +216,7 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
       if (queue) dispatch.kernel.provider = "queue " + table.cell(queue);
       if (grid) dispatch.kernel.detail = "grid " + table.cell(grid) + (group ? ", group " + table.cell(group) : "");
       if (agent) dispatch.agent = table.cell(agent);
-      // Streams share a queue, whose packets may overlap: only the length of a dispatch can be impossible.
+      // No stream: streams share a queue, whose packets may overlap, so only a dispatch's own stamps are checked.
       const double from = table.number(begin), to = table.number(end);
       dispatch.start = kNanosecond * from;
       if (from > 0 && to > 0) dispatch.seconds = kNanosecond * (to - from);
@@ -219,7 +226,7 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
     for (const auto& [metric, column] : wide)
       if (!table.row[column].empty()) counters[metric] = table.number(column);
   }
-  documents::Measured measured = measured_of(dispatches, "dispatch", subject, options, amd_sample);
+  documents::Measured measured = measured_of(std::move(dispatches), "dispatch", subject, options, amd_sample);
   measured.source = "rocprof";
   add_missing_of_launches(measured);
   constexpr const char* kSizes = "sizes of these requests differ from chip to chip, which the table does not name";
@@ -257,7 +264,7 @@ constexpr NsysReport kNsysReports[] = {
 
 struct TimeColumn {
   CsvTable::Column column;
-  double scale = 0;  // 0: none, or without a unit that is known
+  double scale = 0;  // 0: no such column, or no known unit
 };
 TimeColumn time_column(const CsvTable::Row& names, std::string_view name) {
   for (std::size_t i = 0; i < names.size() && !name.empty(); ++i) {
@@ -272,13 +279,7 @@ TimeColumn time_column(const CsvTable::Row& names, std::string_view name) {
 }
 
 bool is_of(const NsysReport& report, const CsvTable::Row& row) {
-  return has(row, report.key) && has(row, report.name) && time_column(row, report.duration).column;
-}
-
-// The rows of several reports in one file follow each other, each below a line of nsys.
-bool is_next_report(const CsvTable::Row& row) {
-  return row.front().starts_with("Processing [") || row.front().starts_with("SKIPPED:") ||
-         row.front().starts_with("** ");
+  return has_column(row, report.key) && has_column(row, report.name) && time_column(row, report.duration).column;
 }
 
 }  // namespace
@@ -294,8 +295,7 @@ documents::Measured import_nsys(std::string_view text, std::string_view subject,
         return report != nullptr;
       },
       "has no columns Name, CorrId and \"Duration (ns)\": it is another report of nsys, or its times have no unit; "
-      "export "
-      "with nsys stats --report cuda_gpu_trace --format csv");
+      "export with nsys stats --report cuda_gpu_trace --format csv");
   const auto name = table.find({report->name}), device = table.find({"Device", "DevId"}), stream = table.find({"Strm"}),
              context = table.find({"Ctx", "PID"}), grid = table.find({report->grid}),
              block = table.find({report->block}), count = table.find({report->count});
@@ -314,8 +314,8 @@ documents::Measured import_nsys(std::string_view text, std::string_view subject,
                          table.cell(table.find({z})), ")");
     };
     table.expect_numbers({duration.column, start.column});
-    bool is_over = false;
-    while (table.next([&](const CsvTable::Row& row) { return is_over = is_over || is_next_report(row); })) {
+    const CsvTable::IsRow is_skipped = is_behind_report();
+    while (table.next(is_skipped)) {
       if (table.cell(name).starts_with("[CUDA mem")) {
         ++copies;
         continue;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
 
 namespace pagoda::measured::import {
 namespace {
@@ -45,11 +46,75 @@ std::size_t type_suffix(std::string_view name) {
   return name.size() - trimmed(name.substr(0, begin - 1)).size();
 }
 
-constexpr std::array<std::string_view, 8> kSuffixes = {
-    "_nchwc", "_nhwc", "_fused", "_transformed", "/duplicated", "_quantize_scale_node", "_castIn", "_castOut"};
-// The last two: kernels that ONNX Runtime names after the Cast that it inserted behind them.
-constexpr std::array<std::string_view, 6> kPrefixes = {
-    "fused ", "Fused_", "myelin-exec:", "node_of_", "InsertedCast_", "InsertedPrecisionFreeCast_"};
+// Words that engines add to the names of nodes, and words that mark work of their own. A Cast that ONNX Runtime
+// inserted may pass its name to the kernel ahead of it, so only a Cast of that name is the engine's work.
+enum class Place : std::uint8_t { Type, Begin, End };  // the type begins with the word; the name begins or ends with it
+struct Spelling {
+  std::string_view word;
+  Place place;
+  bool is_decoration;          // the rest of the name may be a node's
+  std::string_view work = {};  // of the engine; empty: none
+  std::string_view type = {};  // of that work; empty: any
+};
+// The first row that fits decides.
+// clang-format off
+constexpr Spelling kSpellings[] = {
+    {"MemcpyFromHost",                Place::Type,  false, "copy to the device"},
+    {"MemcpyToHost",                  Place::Type,  false, "copy to the host"},
+    {"ReorderInput",                  Place::Type,  false, "change of layout"},
+    {"ReorderOutput",                 Place::Type,  false, "change of layout"},
+    {"autograd::engine::",            Place::Type,  false, "backward pass"},
+    {"TorchDynamo",                   Place::Type,  false, "overhead of torch.compile"},
+    {"Pregraph bytecode",             Place::Type,  false, "overhead of torch.compile"},
+    {"AOTDispatcher Runtime Wrapper", Place::Type,  false, "overhead of torch.compile"},
+    {"Reformatting CopyNode",         Place::Begin, false, "change of layout"},
+    {"reformatted_",                  Place::Begin, false, "change of layout"},
+    {"shuffle_between_",              Place::Begin, false, "change of layout"},
+    {"shuffle_after_",                Place::Begin, false, "change of layout"},
+    {"squeeze_after_",                Place::Begin, false, "change of layout"},
+    {"copied_squeeze_after_",         Place::Begin, false, "change of layout"},
+    {"squeeze_node_after_",           Place::Begin, false, "change of layout"},
+    {"unsqueeze_node_after_",         Place::Begin, false, "change of layout"},
+    {"Memcpy HtoD",                   Place::Begin, false, "copy to the device"},
+    {"Memcpy DtoH",                   Place::Begin, false, "copy to the host"},
+    {"Memcpy DtoD",                   Place::Begin, false, "copy on the device"},
+    {"Memset",                        Place::Begin, false, "fill with a value"},
+    {"[HostToDeviceCopy",             Place::Begin, false, "copy to the device"},
+    {"[DeviceToHostCopy",             Place::Begin, false, "copy to the host"},
+    {"[trainStation",                 Place::Begin, false, "synchronisation"},
+    {"entry^bb^",                     Place::Begin, false, "synchronisation"},
+    {"exit^bb^",                      Place::Begin, false, "synchronisation"},
+    {"__mye_signal",                  Place::Begin, false, "synchronisation"},
+    {" copy",                         Place::End,   false, "copy on the device"},
+    {"_castIn",                       Place::End,   true,  "change of type"},
+    {"_castOut",                      Place::End,   true,  "change of type"},
+    {"_nchwc",                        Place::End,   true},
+    {"_nhwc",                         Place::End,   true},
+    {"_fused",                        Place::End,   true},
+    {"_transformed",                  Place::End,   true},
+    {"/duplicated",                   Place::End,   true},
+    {"_quantize_scale_node",          Place::End,   true},
+    {"fused ",                        Place::Begin, true},
+    {"Fused_",                        Place::Begin, true},
+    {"myelin-exec:",                  Place::Begin, true},
+    {"node_of_",                      Place::Begin, true},
+    {"InsertedCast_",                 Place::Begin, true,  "change of type", "Cast"},
+    {"InsertedPrecisionFreeCast_",    Place::Begin, true,  "change of type", "Cast"},
+};
+// clang-format on
+
+bool fits(const Spelling& spelling, std::string_view name, std::string_view op_type) {
+  switch (spelling.place) {
+    case Place::Type:
+      return op_type.starts_with(spelling.word);
+    case Place::Begin:
+      return name.starts_with(spelling.word);
+    case Place::End:
+      return name.ends_with(spelling.word);
+  }
+  return false;
+}
+
 constexpr std::array<std::string_view, 2> kNumbered = {"_token_", "_clone_"};
 
 void append_parts(std::string_view text, std::vector<std::string>& parts);
@@ -105,10 +170,10 @@ std::optional<std::pair<std::string, std::string>> node_range(std::string_view p
 }
 
 std::optional<std::string> undecorated(std::string_view name) {
-  for (const std::string_view suffix : kSuffixes)
-    if (name.ends_with(suffix)) return std::string(name.substr(0, name.size() - suffix.size()));
-  for (const std::string_view prefix : kPrefixes)
-    if (name.starts_with(prefix)) return std::string(name.substr(prefix.size()));
+  for (const Spelling& spelling : kSpellings)
+    if (spelling.is_decoration && fits(spelling, name, ""))
+      return std::string(
+          name.substr(spelling.place == Place::Begin ? spelling.word.size() : 0, name.size() - spelling.word.size()));
   for (const std::string_view word : kNumbered)
     if (const std::size_t length = numbered_suffix(name, word); length > 0)
       return std::string(name.substr(0, name.size() - length));
@@ -136,54 +201,10 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> word
 }
 
 std::string_view engine_work(std::string_view name, std::string_view op_type) {
-  struct Row {
-    std::string_view word, what;
-  };
-  // clang-format off
-  constexpr std::array<Row, 8> kOps = {{  // that begin so
-      {"MemcpyFromHost",                 "copy to the device"},
-      {"MemcpyToHost",                   "copy to the host"},
-      {"ReorderInput",                   "change of layout"},
-      {"ReorderOutput",                  "change of layout"},
-      {"autograd::engine::",             "backward pass"},
-      {"TorchDynamo",                    "overhead of torch.compile"},
-      {"Pregraph bytecode",              "overhead of torch.compile"},
-      {"AOTDispatcher Runtime Wrapper",  "overhead of torch.compile"},
-  }};
-  constexpr std::array<Row, 18> kBegins = {{
-      {"Reformatting CopyNode",      "change of layout"},
-      {"reformatted_",               "change of layout"},
-      {"shuffle_between_",           "change of layout"},
-      {"shuffle_after_",             "change of layout"},
-      {"squeeze_after_",             "change of layout"},
-      {"copied_squeeze_after_",      "change of layout"},
-      {"squeeze_node_after_",        "change of layout"},
-      {"unsqueeze_node_after_",      "change of layout"},
-      {"Memcpy HtoD",                "copy to the device"},
-      {"Memcpy DtoH",                "copy to the host"},
-      {"Memcpy DtoD",                "copy on the device"},
-      {"Memset",                     "fill with a value"},
-      {"[HostToDeviceCopy",          "copy to the device"},
-      {"[DeviceToHostCopy",          "copy to the host"},
-      {"[trainStation",              "synchronisation"},
-      {"entry^bb^",                  "synchronisation"},
-      {"exit^bb^",                   "synchronisation"},
-      {"__mye_signal",               "synchronisation"},
-  }};
-  constexpr std::array<Row, 3> kEnds = {{
-      {" copy",    "copy on the device"},
-      {"_castIn",  "change of type"},
-      {"_castOut", "change of type"},
-  }};
-  // clang-format on
-  for (const Row& row : kOps)
-    if (op_type.starts_with(row.word)) return row.what;
-  for (const Row& row : kBegins)
-    if (name.starts_with(row.word)) return row.what;
-  for (const Row& row : kEnds)
-    if (name.ends_with(row.word)) return row.what;
-  const bool is_inserted = name.starts_with("InsertedCast_") || name.starts_with("InsertedPrecisionFreeCast_");
-  if (is_inserted && (op_type.empty() || op_type == "Cast")) return "change of type";
+  for (const Spelling& spelling : kSpellings) {
+    const bool is_of_type = spelling.type.empty() || op_type.empty() || op_type == spelling.type;
+    if (!spelling.work.empty() && is_of_type && fits(spelling, name, op_type)) return spelling.work;
+  }
   if (op_type == "Reshape" && (name.ends_with("_new_reshape") || name.starts_with("gemm_")))
     return "reshape around a fused product";
   if (op_type == "Transpose" && name.starts_with("Transpose_token_")) return "transpose moved by the engine";
@@ -192,23 +213,23 @@ std::string_view engine_work(std::string_view name, std::string_view op_type) {
 
 std::string_view cause_of_no_row(std::string_view name, std::string_view op_type) {
   if (const std::string_view work = engine_work(name, op_type); !work.empty()) return work;
-  if (name.starts_with("Torch-Compiled Region") || name.starts_with("triton_")) return "fused by torch.compile";
   if (name_parts(name).empty()) return "no name";
   if (name == "Transpose" && op_type == "Transpose") return "transpose moved by the engine";  // the first of them
   struct Row {
     std::string_view word, what;
   };
-  // Kernels of many nodes, which their names do not tell.
+  // Kernels of many nodes that their names do not list.
   // clang-format off
-  constexpr std::array<Row, 8> kWholeParts = {{
+  constexpr std::array<Row, 9> kWholeParts = {{
       {"DmlFusedNode_",              "nodes that DirectML fused"},
       {"TensorrtExecutionProvider_", "a part that TensorRT ran as a whole"},
       {"OpenVINOExecutionProvider_", "a part that OpenVINO ran as a whole"},
       {"QNNExecutionProvider_",      "a part that QNN ran as a whole"},
       {"CoreMLExecutionProvider_",   "a part that Core ML ran as a whole"},
       {"NnapiExecutionProvider_",    "a part that NNAPI ran as a whole"},
-      {"triton_",                    "nodes that torch.compile fused"},
-      {"cpp_fused_",                 "nodes that torch.compile fused"},
+      {"Torch-Compiled Region",      "fused by torch.compile"},
+      {"triton_",                    "fused by torch.compile"},
+      {"cpp_fused_",                 "fused by torch.compile"},
   }};
   // clang-format on
   for (const Row& row : kWholeParts)

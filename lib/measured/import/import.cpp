@@ -9,9 +9,9 @@
 #include "import/formats.h"
 #include "import/runs.h"
 #include "pagoda/base/cat.h"
-#include "pagoda/base/json.h"
 #include "pagoda/base/decoded.h"
 #include "pagoda/base/files.h"
+#include "pagoda/base/json.h"
 #include "pagoda/base/open_file.h"
 #include "pagoda/base/text.h"
 #include "pagoda/base/what_file.h"
@@ -31,7 +31,8 @@ std::string_view line_with(std::string_view text, std::string_view word) {
   return text.substr(first, end == std::string_view::npos ? end : end - first);
 }
 
-// A file mapped, so that traces larger than memory can be read; standard input, a pipe and what is decoded in memory.
+// The text of a file: mapped, so that traces larger than memory can be read, or in memory if it comes from standard
+// input, a pipe or a compressed file.
 class Content {
  public:
   explicit Content(const std::string& path) {
@@ -40,7 +41,7 @@ class Content {
       text_ = base::read_file(path, known_profiles(), base::kMostDecompressed, base::Reads::Profile);
     } else {
       file_.emplace(path);
-      // It is read once, front to back: enables read-ahead, which MappedFile does not by itself.
+      // Read-ahead, which MappedFile does not enable by itself, helps since importers read front to back once.
       base::expect_order(file_->bytes(), base::PageOrder::Sequential);
     }
     if (std::optional<std::string> plain = base::decoded(text(), path)) {

@@ -1,10 +1,10 @@
 // torch.profiler's Chrome trace (kineto). If it contains GPU kernels, a row is a kernel, linked by its correlation id
 // to the call that launched it, and so to the operator and the record_function ranges around that call. Otherwise, a
 // row is a CPU operator that no other operator called, including the time of inner ones. Times are in microseconds.
-// An event around operators that is none itself, as a TorchScript module's "forward", is a range.
+// An event that encloses operators but is none, such as "forward" of a TorchScript module, is a range.
 //
-// "ProfilerStep#n" ranges, which profiler.step() writes, delimit runs, else a range of the user that repeats; the k-th
-// execution of a name in the same ranges of each run is one row.
+// Runs are delimited by the "ProfilerStep#n" ranges that profiler.step() writes, else by a range of the user that
+// repeats. The k-th execution of a name in the same ranges of each run is one row.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -20,6 +20,7 @@
 #include "import/engine_names.h"
 #include "import/formats.h"
 #include "import/runs.h"
+#include "import/timeline.h"
 #include "import/trace_events.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
@@ -145,7 +146,7 @@ TraceEvents::SetDuration add_event(const JsonField& json, Trace& trace) {
   return [&events, at = events.size() - 1](double duration) { events[at].duration = duration; };
 }
 
-// Clears times that cannot be. Calls of the host without one are left out: their ranges are not known.
+// Clears impossible times. Leaves out calls of the host without a time, since what they enclose is not known.
 void check_events(Trace& trace, std::vector<std::string>& notes) {
   for (std::vector<Event>* events : {&trace.host, &trace.steps})
     trace.without_time += std::erase_if(*events, [](const Event& each) { return each.duration.value_or(-1) < 0; });
@@ -168,14 +169,12 @@ void check_events(Trace& trace, std::vector<std::string>& notes) {
     rules.are_kernels = are_alone;
     std::vector<Stretch> stretches;
     std::vector<Event*> checked;
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> lanes;
     for (Event& event : events) {
       if (event.kind != Kind::Op && event.kind != Kind::Kernel) continue;
       checked.push_back(&event);
-      stretches.push_back(
-          {event.start * kMicrosecond, event.duration ? std::optional(*event.duration * kMicrosecond) : std::nullopt,
-           lanes.try_emplace({event.device, event.lane}, static_cast<std::uint32_t>(lanes.size())).first->second,
-           are_alone});
+      stretches.push_back({event.start * kMicrosecond,
+                           event.duration ? std::optional(*event.duration * kMicrosecond) : std::nullopt,
+                           std::int64_t{event.device} << 32 | event.lane, are_alone});
     }
     const std::size_t dependent = check_times(
         stretches, rules, [&](std::size_t i) { return std::string_view(trace.texts[checked[i]->name]); },
@@ -190,7 +189,7 @@ void check_events(Trace& trace, std::vector<std::string>& notes) {
     }
     return dependent;
   };
-  note_times({}, check(trace.kernels, true), "launch", notes);
+  note_dependent(check(trace.kernels, true), "launch", notes);
   if (trace.kernels.empty()) check(trace.host, false);
 }
 
@@ -209,15 +208,15 @@ bool is_within(const Event& event, double end) { return event.start < end || eve
 // Operators have a namespace ("aten::relu"), or are kernels of Triton.
 bool is_operator(std::string_view name) { return has_any(name, {"::"}) || name.starts_with("triton_"); }
 
-// Turns events around operators that are none themselves into ranges. Sorts the events by thread and time.
+// Turns events that enclose operators but are none into ranges. Sorts the events by thread and time.
 void find_wrappers(Trace& trace) {
   std::ranges::stable_sort(trace.host, {},
                            [](const Event& e) { return std::tuple(e.lane, e.start, -e.duration.value_or(0)); });
   const auto holds = [](const Event* outer, const Event& event) {
     return outer->lane == event.lane && is_within(event, outer->end());
   };
-  const Event* outermost = nullptr;  // operator
-  std::vector<Event*> around;        // events that hold none so far
+  const Event* outermost = nullptr;  // the outermost operator so far
+  std::vector<Event*> around;        // open events that hold no operator so far
   for (Event& event : trace.host) {
     if (event.kind != Kind::Op || (outermost != nullptr && holds(outermost, event))) continue;
     while (!around.empty() && !holds(around.back(), event)) around.pop_back();
@@ -234,15 +233,15 @@ void find_wrappers(Trace& trace) {
     const bool is_inner = !trace.regions.empty() && trace.regions.back().lane == event.lane &&
                           is_within(event, trace.regions.back().end());
     if (!is_inner) trace.regions.push_back(event);
-    // Its number, "0/0", would read as a path.
+    // The slash in a region's number, "0/0", separates no ranges.
     std::string label = trace.texts[event.name];
     std::ranges::replace(label, '/', '.');
     event.name = trace.intern(label);
   }
 }
 
-// Walks each thread's events in time order and calls `visit` with every outermost operator and every launch, and its
-// context. Calls of a thread nest: an operator that outlasts the one around it has an impossible time.
+// Walks each thread's events in time order and calls `visit` with every outermost operator, every launch, and their
+// contexts. Calls of a thread nest: an operator that outlasts the one around it has an impossible time.
 template <typename Visit>
 void walk(Trace& trace, Visit visit) {
   constexpr double kResolution = 1;  // microseconds: old traces round both stamps
@@ -286,7 +285,7 @@ struct Pick {
   double launched = 0;  // host time of its launch, which determines its run
 };
 
-// The time of a compiled region between its calls: loops that torch.compile fused, which no event times.
+// Adds the time of a compiled region between its calls: loops that torch.compile fused, which have no events.
 void add_fused_loops(Trace& trace, std::vector<Pick>& picks) {
   if (trace.regions.empty()) return;
   std::unordered_map<std::uint32_t, std::vector<Pick>> by_lane;

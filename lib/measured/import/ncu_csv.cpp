@@ -38,10 +38,7 @@ std::string nvtx_path(const std::string& text) {
   return path;
 }
 
-bool is_header(const CsvTable::Row& row) {
-  const auto has = [&](const char* name) { return std::ranges::find(row, name) != row.end(); };
-  return has("Kernel Name") && has("ID");
-}
+bool is_header(const CsvTable::Row& row) { return base::has_column(row, "Kernel Name") && base::has_column(row, "ID"); }
 
 // Splits off a unit in the header, as in some exports: "dram__bytes.sum [Mbyte]", "gpu__time_duration.sum (us)".
 std::string split_unit(std::string& name) {

@@ -11,6 +11,7 @@
 
 #include "import/formats.h"
 #include "import/runs.h"
+#include "import/timeline.h"
 #include "import/trace_events.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
@@ -67,10 +68,10 @@ std::int64_t whole(const JsonField& event, const char* key) {
   return *value;
 }
 
-// Longer ones cannot be, and sums of them must not overflow.
+// Caps impossible durations, so that their sums do not overflow.
 constexpr std::int64_t kLongest = 10'000'000'000'000;  // microseconds: 115 days
 
-// One that only begins is unknown until it ends.
+// -1 for an event that only begins, until its end is read.
 std::int64_t duration_of(const JsonField& event) {
   return event_text(event, "ph") == "B" ? -1 : std::min(kLongest, whole(event, "dur"));
 }
@@ -151,11 +152,10 @@ void nest(Profile& profile) {
   }
 }
 
-// The executions whose times cannot be: nodes of a thread follow each other, but for those with bodies, and none is
-// longer than its run.
+// The executions with impossible times. Nodes of a thread follow each other, except for those with bodies, and none
+// takes longer than its run.
 std::vector<bool> impossible_nodes(const Profile& profile, std::vector<std::string>& notes) {
   std::vector<Stretch> stretches;
-  std::map<std::int64_t, std::uint32_t> lanes;
   std::optional<double> longest;
   for (const RunEvent& run : profile.runs)
     longest = std::max(longest.value_or(0), static_cast<double>(run.duration) * kMicrosecond);
@@ -164,15 +164,14 @@ std::vector<bool> impossible_nodes(const Profile& profile, std::vector<std::stri
     stretches.push_back(
         {static_cast<double>(node.start) * kMicrosecond,
          node.duration < 0 ? std::nullopt : std::optional(static_cast<double>(node.duration) * kMicrosecond),
-         lanes.try_emplace(node.thread, static_cast<std::uint32_t>(lanes.size())).first->second,
-         !is_control_flow(profile.kernels[node.kernel].op_type)});
+         node.thread, !is_control_flow(profile.kernels[node.kernel].op_type)});
   ImpossibleTimes found;
   check_times(stretches, {.resolution = kMicrosecond, .longest = longest}, name, found);
   found.note("execution of a node", "executions of nodes", notes);
   std::vector<bool> impossible;
   impossible.reserve(stretches.size());
   for (const Stretch& each : stretches) impossible.push_back(!each.seconds);
-  // What a body takes is taken off the node around it.
+  // The time of a body is subtracted from the node around it.
   for (std::size_t i = impossible.size(); i-- > 0;)
     if (impossible[i] && !profile.nodes[i].parents.empty()) impossible[profile.nodes[i].parents.back()] = true;
   return impossible;

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "import/timeline.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/plural.h"
 #include "pagoda/base/statistics.h"
@@ -33,7 +34,7 @@ std::size_t period(const std::vector<std::size_t>& list) {
   return shortest > 0 && list.size() % shortest == 0 ? shortest : list.size();
 }
 
-// The runs that the order of launches shows. A list of one kind of launch shows none: it may be layers or runs.
+// Finds runs by the order of launches. A list of equal launches shows none: they may be layers or runs.
 RunLength repeated_length(std::size_t launches, std::string_view noun,
                           const std::function<LaunchLabel(std::size_t)>& launch) {
   std::unordered_map<std::string, std::size_t> kinds;
@@ -54,7 +55,7 @@ RunLength repeated_length(std::size_t launches, std::string_view noun,
   return {launches, "the file does not say how many runs of the model it holds; it is taken as one"};
 }
 
-// The first launch whose number is no multiple of that of the runs: ": "aten::relu" comes 3 times"; empty: none.
+// The first name whose launches cannot be split evenly: ": "aten::relu" comes 3 times"; empty if all can.
 std::string uneven_name(std::size_t launches, std::size_t runs, const std::function<LaunchLabel(std::size_t)>& launch) {
   std::map<std::pair<std::string_view, std::string_view>, std::size_t> counts;
   for (std::size_t i = 0; i < launches; ++i) ++counts[{launch(i).name, launch(i).nvtx}];
@@ -64,15 +65,15 @@ std::string uneven_name(std::size_t launches, std::size_t runs, const std::funct
   return "";
 }
 
-// Clears times that cannot be.
+// Clears impossible times.
 void check_launches(std::vector<Launch>& launches, std::string_view noun, std::vector<std::string>& notes) {
-  std::map<std::string, std::uint32_t> lanes;
+  std::unordered_map<std::string, std::int64_t> lanes;
   std::vector<Stretch> stretches;
   std::vector<std::size_t> stamped;
   for (std::size_t i = 0; i < launches.size(); ++i) {
     const Launch& launch = launches[i];
     if (!launch.start) continue;
-    const std::uint32_t lane = lanes.try_emplace(launch.stream, static_cast<std::uint32_t>(lanes.size())).first->second;
+    const std::int64_t lane = lanes.try_emplace(launch.stream, static_cast<std::int64_t>(lanes.size())).first->second;
     stretches.push_back({*launch.start, launch.seconds, lane, !launch.stream.empty()});
     stamped.push_back(i);
   }
@@ -84,7 +85,8 @@ void check_launches(std::vector<Launch>& launches, std::string_view noun, std::v
     launches[stamped[i]].start = stretches[i].start;
     launches[stamped[i]].seconds = stretches[i].seconds;
   }
-  note_times(found, dependent, noun, notes);
+  found.note(std::string(noun), cat(noun, "es"), notes);
+  note_dependent(dependent, noun, notes);
 }
 
 }  // namespace
@@ -95,13 +97,10 @@ void note_devices(std::size_t devices, std::vector<std::string>& notes) {
         cat("the kernels ran on ", devices, " devices, which work at the same time: their sum is no latency"));
 }
 
-void note_times(const ImpossibleTimes& found, std::size_t dependent, std::string_view noun,
-                std::vector<std::string>& notes) {
-  found.note(std::string(noun), cat(noun, "es"), notes);
-  if (dependent > 0)
-    notes.push_back(
-        cat(base::counted(static_cast<std::int64_t>(dependent), cat(noun, " starts"), cat(noun, "es start")),
-            " before the one ahead in the stream ends, as dependent launches do; the overlap counts once"));
+void note_dependent(std::size_t launches, std::string_view noun, std::vector<std::string>& notes) {
+  if (launches > 0)
+    notes.push_back(cat(base::counted(static_cast<std::int64_t>(launches), cat(noun, " starts"), cat(noun, "es start")),
+                        " before the one ahead in the stream ends, as dependent launches do; the overlap counts once"));
 }
 
 void set_runs(std::size_t runs, const std::optional<std::int64_t>& warmup, documents::Measured& measured) {

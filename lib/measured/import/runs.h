@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "import/timeline.h"
 #include "pagoda/documents/measured.h"
 #include "pagoda/measured/import.h"
 
@@ -25,24 +24,25 @@ void set_runs(std::size_t runs, const std::optional<std::int64_t>& warmup, docum
 // Sets the median and the spread of whole runs from the seconds of each run in the source.
 void set_run_seconds(std::vector<double> seconds, documents::Measured& measured);
 
-// The launches of one run, and what to say about that number; empty: nothing.
 struct RunLength {
-  std::size_t launches = 0;
-  std::string note = {};
+  std::size_t launches = 0;  // in one run
+  std::string note = {};     // how that number was found; empty: it was given
 };
+// The texts that distinguish kinds of launches.
 struct LaunchLabel {
   std::string_view name, nvtx, detail;
 };
-// Splits a list of launches into equal runs: as many as `options` states, else as often as the whole list repeats one
-// sequence of different launches, else one. Throws Error if the stated runs differ; `noun` is "launch".
+// Splits a list of launches into equal runs: the number in `options`, else the number of times that the whole list
+// repeats one sequence of different launches, else one. Throws Error if the list is not the given number of equal runs.
+// `noun`: "launch" or "dispatch".
 RunLength launches_per_run(std::size_t launches, const ImportOptions& options, std::string_view subject,
                            std::string_view noun, const std::function<LaunchLabel(std::size_t)>& launch);
 
-// Notes on the times that check_times() found; `noun` is as above.
-void note_times(const ImpossibleTimes& found, std::size_t dependent, std::string_view noun,
-                std::vector<std::string>& notes);
-// Begins the note on runs whose shapes differ.
+// Notes the launches whose overlap check_times() counted once.
+void note_dependent(std::size_t launches, std::string_view noun, std::vector<std::string>& notes);
+// The beginning of the note on runs whose shapes differ.
 inline constexpr std::string_view kRunsOfSizes = "the runs are of ";
+// Notes that several devices worked at the same time.
 void note_devices(std::size_t devices, std::vector<std::string>& notes);
 
 void add_missing(documents::Measured& measured, std::initializer_list<documents::Missing> missing);
@@ -62,14 +62,14 @@ void accumulate(LaunchSample& sum, const LaunchSample& sample);
 struct Launch {
   documents::MeasuredKernel kernel = {};  // without numbers
   std::string device = {};                // empty: unknown
-  std::string agent = {};                 // tells devices apart; empty: unknown
-  std::string stream = {};                // whose launches follow each other; empty: unknown
+  std::string agent = {};                 // number of the device; empty: unknown
+  std::string stream = {};                // launches of one stream follow each other; empty: unknown
   std::optional<double> start = std::nullopt, seconds = std::nullopt;
   std::map<std::string, double> counters = {};  // by the table's names
 };
-// Reads a table as runs of a model, which launches_per_run() finds. Launches with equal names, ranges and details are
-// one kernel. Times that cannot be are unknown. Throws Error if there is no launch or the runs differ; `noun` is as
-// above.
+// Merges the launches of a table into kernels: launches with equal names, ranges and details are one kernel.
+// launches_per_run() splits the table into runs. Impossible times become unknown. Throws Error if there is no launch,
+// or if the runs differ.
 documents::Measured measured_of(std::vector<Launch> launches, std::string_view noun, std::string_view subject,
                                 const ImportOptions& options, const std::function<LaunchSample(const Launch&)>& sample);
 
@@ -80,10 +80,10 @@ class KernelRows {
   void add(const std::string& key, const documents::MeasuredKernel& kernel, std::size_t run,
            const LaunchSample& sample);
 
-  // The rows in order of their first launch, over the runs that set_runs() counts: medians of seconds, means of
-  // counters (each run does the same work). Kernels not launched in these runs are left out. A count that any launch
-  // lacks is unknown for its kernel; its seconds are those of the runs whose launches all have a time. A note is added
-  // if runs launch a kernel a different number of times, are of different sizes, or kernels overlap.
+  // Adds the rows in order of their first launch, over the runs that set_runs() counts: medians of seconds, means of
+  // counters (each run does the same work). Leaves out kernels that these runs do not launch. Seconds are of the runs
+  // in which all launches of the kernel have a time. A counter that one launch lacks is unknown. Notes say if runs
+  // launch a kernel a different number of times, if runs have different sizes, and if kernels overlap.
   void finish(documents::Measured& measured) &&;
 
  private:

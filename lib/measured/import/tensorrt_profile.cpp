@@ -14,6 +14,7 @@
 #include "import/engine_names.h"
 #include "import/formats.h"
 #include "import/runs.h"
+#include "import/timeline.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/json.h"
 #include "pagoda/base/plural.h"

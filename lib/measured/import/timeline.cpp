@@ -1,4 +1,4 @@
-// Which stamps contradict each other.
+// The rules by which stamps contradict each other.
 #include "import/timeline.h"
 
 #include <algorithm>
@@ -22,11 +22,12 @@ constexpr std::array<std::string_view, 4> kCauses = {  // by Fault
 };
 // clang-format on
 
-// Of a stamp as a double: those since 1970 have steps of a quarter of a microsecond.
+// Rounding error of a stamp as a double. Stamps since 1970 have steps of a quarter of a microsecond.
 double step_of(double stamp) { return 4 * std::numeric_limits<double>::epsilon() * std::abs(stamp); }
 
-// The longest time that the trace allows. Where it does not say how long it lasted: an hour; or, since a trace may end
-// with its one long launch, 100 times the time between the first and the last start of at least four and their median.
+// The longest time that the trace allows. If its length is not known: an hour, and with four launches or more at most
+// 100 times the time from the first start to the last, or 100 times their median, since a trace may end with its one
+// long launch.
 double longest_of(const std::vector<Stretch>& stretches, const TimelineRules& rules) {
   constexpr double kHour = 3600, kFar = 100;
   if (rules.longest) return *rules.longest;

@@ -1,5 +1,6 @@
-// Times that can be: stamps of a timeline held against each other. Launches of a stream follow each other, nothing is
-// longer than its trace, and stamps of 0 are none. A time that cannot be is unknown, counted, and named in a note.
+// Finds impossible times by comparing the stamps of a timeline. Launches of one stream follow each other, nothing lasts
+// longer than its trace, and a stamp of 0 means that there is none. Impossible times become unknown, and a note counts
+// them.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@ namespace pagoda::measured::import {
 struct Stretch {
   double start = 0;
   std::optional<double> seconds = std::nullopt;  // empty: not known; below 0: ends before it starts
-  std::uint32_t lane = 0;                        // its stream or thread
+  std::int64_t lane = 0;                         // its stream or thread
   bool is_alone = true;                          // nothing else runs in its lane meanwhile
 };
 
@@ -42,12 +43,12 @@ class ImpossibleTimes {
 struct TimelineRules {
   double resolution = 0;                         // seconds by which rounded stamps may contradict each other
   std::optional<double> longest = std::nullopt;  // seconds that the trace lasted; empty: not known
-  // Of a GPU: none takes no time, and a dependent launch may begin while the last blocks of the one ahead still run.
+  // Kernels of a GPU: each takes time, and a dependent launch may begin while the last blocks of the one ahead run.
   bool are_kernels = false;
 };
 
-// Clears the seconds that cannot be and adds them to `found`. Where a dependent launch overlaps the one ahead of it,
-// the overlap counts once: its stretch then starts when the other ends. Returns how many do.
+// Clears impossible seconds and adds them to `found`. A dependent launch that overlaps the one ahead starts where that
+// one ends, so that the overlap counts once. Returns the number of such launches.
 std::size_t check_times(std::vector<Stretch>& stretches, const TimelineRules& rules,
                         const std::function<std::string_view(std::size_t)>& name, ImpossibleTimes& found);
 

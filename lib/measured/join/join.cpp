@@ -27,7 +27,7 @@ bool holds_range(const documents::MeasuredKernel& kernel) {
 void join_own_name(JoinState& state, std::size_t index) {
   const documents::MeasuredKernel& kernel = state.kernel(index);
   if (holds_range(kernel)) return;
-  if (!import::engine_work(kernel.name, kernel.op_type).empty() && kernel.nodes.empty()) return;
+  if (state.is_engine_work[index] && kernel.nodes.empty()) return;
   if (kernel.nodes.empty()) {
     const Resolved found = resolve(state, kernel.node.empty() ? kernel.name : kernel.node);
     if (!found.rows.empty()) state.take(index, found.rows, found.rule);
@@ -107,6 +107,8 @@ JoinState::JoinState(documents::Measured& measured_, const EstimateDocument& est
       causes(measured_.kernels.size()),
       is_withheld(estimate_.nodes.size(), false),
       readers_(readers_of(estimate_)) {
+  for (const documents::MeasuredKernel& kernel : measured.kernels)
+    is_engine_work.push_back(!import::engine_work(kernel.name, kernel.op_type).empty());
   // Other names may hold underscores where the model's hold dots by chance.
   const bool has_myelin = std::ranges::any_of(
       measured.kernels, [](const documents::MeasuredKernel& kernel) { return import::myelin_suffix(kernel.name) > 0; });
@@ -117,11 +119,6 @@ JoinState::JoinState(documents::Measured& measured_, const EstimateDocument& est
     for (const OutputInfo& output : row.outputs)
       if (!output.name.empty()) outputs_[output.name].push_back(i);
   }
-}
-
-bool JoinState::is_unplaced(std::size_t index) const {
-  const documents::MeasuredKernel& kernel = measured.kernels[index];
-  return !kernel.joined && import::engine_work(kernel.name, kernel.op_type).empty();
 }
 
 bool JoinState::is_work(std::size_t index) const {
@@ -152,11 +149,11 @@ void JoinState::take(std::size_t index, const std::vector<std::size_t>& rows, st
   std::optional<documents::Joined>& joined = kernel(index).joined;
   if (!joined) joined = documents::Joined{std::string(rule), {}};
   for (const std::size_t row : rows) {
-    if (std::ranges::find(joined->nodes, row) != joined->nodes.end()) continue;
-    joined->nodes.push_back(row);
+    const auto place = std::ranges::lower_bound(joined->nodes, row);
+    if (place != joined->nodes.end() && *place == row) continue;
+    joined->nodes.insert(place, row);
     kernels_of[row].push_back(index);
   }
-  std::ranges::sort(joined->nodes);
 }
 
 void JoinState::absorb(std::size_t index, const std::vector<std::size_t>& rows) {

@@ -118,7 +118,7 @@ class Absorber {
     };
     const auto step = [&](std::size_t row) {
       std::vector<std::size_t> next = neighbours(row, false);
-      // What anything else reads must be written to memory anyway.
+      // A value with other readers must be written to memory anyway.
       if (!std::ranges::all_of(next, [&](std::size_t r) { return is_silent(r) || r == named; })) next.clear();
       std::erase_if(next, [&](std::size_t r) { return is_sum(r) && neighbours(r, true).size() != 1; });
       for (const std::size_t before : neighbours(row, true))
@@ -286,7 +286,7 @@ class Absorber {
         hole.fitting.push_back(kernel);
         ++fitted[kernel];
       }
-      // A hole that no kernel fits, such as weights that the engine converted before the first run, is nobody's.
+      // No kernel gets a hole that none fits, such as weights that the engine converted before the first run.
       if (!hole.fitting.empty())
         for (const std::size_t kernel : hole.within) ++near[kernel];
     }

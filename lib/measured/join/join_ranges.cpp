@@ -1,16 +1,15 @@
 // Joins layers that TensorRT names by their ends alone: {ForeignNode[first...last]}.
 //
-// The name tells little. An end is the first or last layer of the fused part in an order of execution, and may be a
-// node, a stored tensor (a layer of TensorRT's network, too), or a layer that the model does not have. What holds for
-// every such name:
+// An end is the first or last layer of the fused part in an order of execution. It may be a node, a stored tensor (also a
+// layer of TensorRT's network), or a layer that the model does not have. Every such name implies:
 //
 // * The layer runs as one unit, so a row on a path between two of its rows is also its row.
 // * A stored tensor or an input stands for a row that reads it. With several readers it is one of them.
 // * No row of the layer feeds a node that is its first end, and none reads from a node that is its last end.
-// * A row that no other kernel can have run, by the order of kernels and the data flow, is its row.
+// * A row that, by the order of kernels and the data flow, no other kernel can have run is its row.
 //
-// A layer gets the rows that follow from this. It gets none if an end is unknown, or if rows are missing between its
-// ends: the other rows would then seem to take all of its time.
+// A layer gets the rows that follow from this. It gets none if an end is unknown, or if rows between its ends are not
+// known: those that are known would then seem to take all of its time.
 #include <algorithm>
 #include <map>
 
@@ -27,7 +26,7 @@ constexpr std::string_view kUnknownEnd = "one end of the range is not in the mod
 constexpr std::string_view kOpenEnd = "the tensor at an end of the range is read in several places";
 constexpr std::string_view kNoPath = "rows between the ends of the range are not known";
 
-// Readers of a tensor that many nodes read, such as a scalar, do not tell where a range begins.
+// A tensor with more readers, such as a scalar, does not show where a range begins.
 constexpr std::size_t kMostChoices = 64;
 
 struct End {
@@ -63,7 +62,7 @@ class RangeJoin {
     for (Layer& layer : layers_)
       if (const std::string_view cause = fault(layer); !cause.empty())
         for (const std::size_t kernel : layer.kernels) state_.withhold(kernel, cause);
-    // No other rule may give away what a range may have.
+    // Other rules must not assign rows that a range may have.
     const std::vector<Window> when = windows(state_);
     for (std::size_t row = 0; row < count(); ++row)
       if (std::ranges::any_of(layers_, [&](const Layer& layer) { return may_have(layer, row, when[row]); }))
@@ -72,7 +71,7 @@ class RangeJoin {
 
  private:
   std::size_t count() const { return state_.estimate.nodes.size(); }
-  // Computed before the first run, so that nothing waits for it.
+  // Computed before the first run, so no kernel waits for it.
   bool is_fixed(std::size_t row) const {
     return state_.row(row).mark == Mark::Folded || state_.row(row).mark == Mark::Host;
   }
@@ -198,7 +197,7 @@ class RangeJoin {
     return common;
   }
 
-  // Gives each layer its certain rows. A row that another kernel names, or that two layers claim, is nobody's.
+  // Gives each layer its certain rows, except those that another kernel names or two layers claim.
   void claim() {
     std::vector<std::size_t> claims(count(), 0);
     for (Layer& layer : layers_) {

@@ -19,7 +19,8 @@ class JoinState {
   const EstimateDocument& estimate;
   std::vector<std::vector<std::size_t>> kernels_of;  // by row
   std::vector<std::string_view> causes;              // by kernel: why its range cannot join; empty: it may
-  std::vector<bool> is_withheld;                     // by row: of a layer that could not join
+  std::vector<bool> is_engine_work;                  // by kernel: the engine added it, and no row of the model does it
+  std::vector<bool> is_withheld;                     // by row: may be of a layer that could not join
 
   const documents::EstimateNode& row(std::size_t index) const { return estimate.nodes[index]; }
   documents::MeasuredKernel& kernel(std::size_t index) { return measured.kernels[index]; }
@@ -28,10 +29,10 @@ class JoinState {
   // Whether the row executes something, so that some kernel must have run it.
   bool is_work(std::size_t row) const;
 
-  // Whether it may be given to a kernel that does not name it: no kernel executed it, as far as is known.
+  // Whether it may be given to a kernel that does not name it, since no other is known to have executed it.
   bool is_silent(std::size_t row) const { return is_work(row) && !is_taken(row) && !is_withheld[row]; }
   // Whether it did work of the model, but joined nothing so far.
-  bool is_unplaced(std::size_t kernel) const;
+  bool is_unplaced(std::size_t kernel) const { return !is_joined(kernel) && !is_engine_work[kernel]; }
 
   // Rows with that name, with an output of that name, or that read a value of that name; empty: none.
   const std::vector<std::size_t>& named(const std::string& name) const { return find(names_, name); }
@@ -45,9 +46,9 @@ class JoinState {
 
   // Records that the kernel also executed these rows.
   void take(std::size_t kernel, const std::vector<std::size_t>& rows, std::string_view rule);
-  // Also gives it rows that its name does not tell.
+  // Also gives it rows that neither its name nor its range names.
   void absorb(std::size_t kernel, const std::vector<std::size_t>& rows);
-  // Takes the kernel's rows from it: they are a part of what it executed, and the rest is not known.
+  // Takes the kernel's rows from it: it also executed others, which are not known.
   void withhold(std::size_t kernel, std::string_view cause);
 
  private:
@@ -78,8 +79,8 @@ struct Resolved {
 };
 Resolved resolve(const JoinState& state, std::string_view name);
 
-// When a row can have run, by its place in the data flow: not before the kernels that executed what it reads, and not
-// after those that executed what reads it. Both ends are kernels.
+// The kernels between which a row can have run, by the data flow: not before those that executed the rows it reads
+// from, and not after those that executed its readers. Both ends are included.
 struct Window {
   std::size_t begin = 0, end = 0;
 };

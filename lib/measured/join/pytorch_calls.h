@@ -10,7 +10,8 @@
 
 namespace pagoda::measured {
 
-// A call becomes one of these sequences: "MatMul Add". An operator with '?' may be missing, one with '+' may repeat.
+// A call becomes one of these sequences: "MatMul Add". '?' marks an operator that may be missing, '+' one that may
+// repeat.
 struct PytorchCall {
   std::string_view aten;
   std::array<std::string_view, 3> onnx;  // unused entries are empty

@@ -9,6 +9,7 @@
 #include "pagoda/base/cat.h"
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/text.h"
+#include "pagoda/estimate/measured_runs.h"
 #include "pagoda/measured/join.h"
 #include "pagoda/measured/record.h"
 
@@ -85,12 +86,13 @@ std::vector<Row> rows_of(const documents::Measured& measured, Row& total) {
 }
 
 std::vector<std::string> kernel_cells(const Row& row, const Row& total, const std::string& name) {
-  const bool has_share = row.seconds.is_known && total.seconds.value > 0;
+  const bool is_total = &row == &total;
+  const bool has_share = row.seconds.is_known && (row.seconds.is_whole || is_total) && total.seconds.value > 0;
   std::vector<std::string> list = {
       base::printable(name), row.launches ? std::to_string(*row.launches) : kNotKnown,
       row.seconds.is_known ? row.seconds.bounded(base::si_seconds(row.seconds.value)) : kNotKnown,
       !has_share ? kNotKnown
-                 : cat(total.seconds.is_whole || &row == &total ? "" : "≤ ",
+                 : cat(total.seconds.is_whole || is_total ? "" : "≤ ",
                        base::rounded(100 * row.seconds.value / total.seconds.value), " %")};
   for (const auto& [precision, sum] : total.by_precision) list.push_back(row.flops_text(precision));
   list.push_back(row.dram.text("B"));
@@ -134,7 +136,7 @@ std::string kernel_report(const documents::Measured& measured, std::size_t top, 
   if (hidden > 0) text += cat(hidden, " more kernels: `top=0`\n");
   if (measured.seconds)
     text += cat("a run took  ", base::si_seconds(*measured.seconds), "\n");
-  else if (measured.busy_seconds && total.seconds.is_whole && *measured.busy_seconds < 0.98 * total.seconds.value)
+  else if (total.seconds.is_whole && estimate::basis_of(measured) == documents::MeasuredBasis::Busy)
     text += cat("kernels overlap: at least one ran for  ", base::si_seconds(*measured.busy_seconds), "\n");
   text += histogram(rows);
   for (const documents::Missing& missing : measured.missing)

@@ -57,7 +57,8 @@ class CsvTable {
   std::vector<Marks> marks_;  // by column
 };
 
-// A header is a row with this cell.
+// Whether the row has a cell with this text: then it may be the header.
+bool has_column(const CsvTable::Row& row, std::string_view name);
 CsvTable::IsRow has_column(std::string name);
 
 }  // namespace pagoda::base

@@ -17,8 +17,8 @@
 // | jetson   | the power-mode tables of Pagoda (arXiv 2509.20189): a run for each row        | none                 |
 //
 // Numbers are for one run of the model: over the runs in the file, medians of times and means of counters, without the
-// first run if there are three or more. Times that cannot be are unknown: stamps of 0, launches that overlap in their
-// stream, and those longer than their trace. A note counts them and names one. Errors name the place in the file.
+// first run if there are three or more. Impossible times are unknown: stamps of 0, launches that overlap in their
+// stream, and launches longer than their trace. A note counts them and names one. Errors name the place in the file.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ struct ImportOptions {
   std::optional<ProfileFormat> format = std::nullopt;  // empty: recognised
   std::string layer_info = {};                         // path of TensorRT's layer information
   // Number of runs of the model in the file, for formats that do not record it (ncu, rocprof, nsys, kineto without
-  // ProfilerStep ranges). The launches of all runs must be the same. Empty: as often as a range of the user or the
-  // whole sequence of launches repeats, else one; a note says which.
+  // ProfilerStep ranges). The launches of all runs must be the same. Empty: the number of times that a range of the
+  // user, or the whole sequence of launches, repeats; else one. A note says how it was found.
   std::optional<std::int64_t> runs = std::nullopt;
   // Chip as CUPTI names it ("GH100"), for ncu: operations and bytes are computed by its formulas in the catalogue
   // (pagoda/documents/metrics.h). Empty: from metric names common to several chips.

@@ -11,24 +11,24 @@
 //   output          … is the name of a row's output, as ONNX Runtime names nodes in its blocked layout
 //   decorated name  … is a row's name without an engine's decoration: "X/MatMulScaleFusion/", "X_token_3", "X_myl0_3"
 //   fused name      the source names several nodes; joined are those that are rows
-//   range           {ForeignNode[a...b]} of TensorRT: a, b and the rows on paths between them. A stored tensor, an input
-//                   or a folded row stands for the rows that read it, an output for the row that produces it. Joins
-//                   nothing if an end is no row and no tensor of the model, or if rows between the ends are not known.
-//                   With " + absorbed" also rows that, by the data flow, no other kernel can have run
+//   range           {ForeignNode[a...b]} of TensorRT: a, b and the rows on paths between them. A stored tensor, input
+//                   or folded row stands for the rows that read it, an output for the row that produces it. Joins only
+//                   if both ends are in the model and all rows between them are known. With " + absorbed" also rows
+//                   that, by the data flow, no other kernel can have run
 //   range name      the innermost NVTX or record_function range that is a row's name, or the names of a fused layer
 //   scope           the range is the module path of rows, restricted to the kernel's operator type if known. A
 //                   module timed by pagoda-bench, or a call of PyTorch alone in its module, gets all rows of its path.
 //                   Several calls of a module align with its rows in order
 //   folded          a BatchNorm that pagoda-bench timed, and that no row names: rows of the product before it, into
 //                   whose weights the exporter folded it
-//   order           calls of PyTorch and rows align, both in order: most calls and rows belong together, each call with
-//                   the rows that exporters make of it, and it is the only such alignment of that call; or the k-th
+//   order           calls of PyTorch align with rows, both in order: the alignment gives most calls the rows that
+//                   exporters make of them, and every other one as good gives this call the same rows; or the k-th
 //                   kernel of an operator is the k-th row of its type, if their numbers are equal (kernels of a GPU,
 //                   models without names); or unjoined kernels that ran between the neighbours of unjoined rows
 // Rows that no kernel names are given to the fused kernel that must have executed them, because they lie between it and
-// another kernel in the data flow; the rule then ends in " + absorbed". If a kernel that joined nothing may have executed
-// them, they stay unassigned. Unjoined kernels stay listed, with their time and the cause; JoinSummary::unjoined adds
-// them up by cause.
+// another kernel in the data flow; the rule then ends in " + absorbed". If a kernel that joined nothing may have
+// executed them, they stay unassigned. Unjoined kernels stay listed, with their time and the cause;
+// JoinSummary::unjoined adds them up by cause.
 #pragma once
 
 #include <cstddef>
