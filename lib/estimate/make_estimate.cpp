@@ -66,10 +66,11 @@ void warn_of_unused_nodes(const Model& model, const EstimateRequest& request, An
     work += core::flops(row.cost, request.count);
   }
   const Count flops = Counter(analysis)(work);
-  if (flops && *flops > 0)
-    warn(analysis, cat(base::counted(static_cast<Int>(unused), "node leads", "nodes lead"), " to no output and ",
-                       unused == 1 ? "is" : "are", " counted: ", base::si(*flops, "FLOP"), ", which engines drop; the first is ",
-                       base::printable(display_name(graph, *first))));
+  if (!flops || *flops == 0) return;
+  const char* const unit = request.count == Convention::Macs ? "MAC" : "FLOP";
+  warn(analysis, cat(base::counted(static_cast<Int>(unused), "node leads", "nodes lead"), " to no output and ",
+                     unused == 1 ? "is" : "are", " counted: ", base::si(*flops, unit),
+                     ", which engines drop; the first is ", base::printable(display_name(graph, *first))));
 }
 
 // The published tool walks the main graph alone.

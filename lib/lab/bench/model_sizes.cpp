@@ -8,6 +8,7 @@
 #include "pagoda/base/text.h"
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
+#include "pagoda/core/sweep.h"
 #include "pagoda/estimate/open_sizes.h"
 #include "pagoda/lab/axes.h"
 
@@ -86,10 +87,8 @@ bool has_model_sizes(const documents::Config& config) {
   return (backend == "ort" || backend == "torch") && config.contains("model_file");
 }
 
-ModelSizes::ModelSizes(const std::string& path) : model_(load_model(path)), open_(analyze(model_)) {
-  const std::vector<std::string> unset = estimate::unset_dims(model_, open_, {});
-  for (const std::string& name : open_.free_dims)
-    if (std::ranges::find(unset, name) == unset.end() && !open_.equalities.contains(name)) batch_dims_.push_back(name);
+ModelSizes::ModelSizes(const std::string& path)
+    : model_(load_model(path)), open_(analyze(model_)), batch_dims_(batch_dims(model_, open_)) {
   if (batch_dims_.empty()) fixed_batch_ = batch_fixed_in(model_, open_);
 }
 

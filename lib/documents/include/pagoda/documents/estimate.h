@@ -347,8 +347,7 @@ inline constexpr std::pair<const char*, Count EstimateFit::*> kEstimateFit[] = {
     {"total_bytes", &EstimateFit::total_bytes},
 };
 
-// A measured run at these sizes.
-// What the seconds of a measured run are.
+// The meaning of the seconds of a measured run.
 enum class MeasuredBasis : std::uint8_t {
   Run,      // wall time of a whole run
   Busy,     // at least one of its kernels ran; the run takes longer
@@ -356,6 +355,7 @@ enum class MeasuredBasis : std::uint8_t {
 };
 std::string_view to_string(MeasuredBasis basis);  // "run", "busy", "kernels"
 
+// A measured run at these sizes.
 struct EstimateMeasured {
   std::string source;
   MeasuredBasis basis = MeasuredBasis::Run;
