@@ -247,8 +247,8 @@ TEST_CASE("an ONNX file runs at the sizes that were asked for, or says which one
   // clang-format on
   const ModelFile file;
   for (const Row& row : kRows) {
-    CAPTURE(row.graph);
-    CAPTURE(row.axes);
+    CAPTURE(std::string(row.graph));
+    CAPTURE(std::string(row.axes));
     file.write(row.graph);
     const StudyPlan plan = expand(parse_study("model='" + file.path + "'\nbackend='ort'\n" + row.axes, "s.toml"));
     if (*row.inputs == '\0') {
