@@ -48,9 +48,8 @@ void warn_of_unused_nodes(const Model& model, const EstimateRequest& request, An
   std::ranges::for_each(graph.outputs, need);
   for (std::size_t n = graph.nodes.size(); n-- > 0;) {
     const Node& node = graph.nodes[n];
-    runs[n] = std::ranges::any_of(node.outputs, [&](ValueId output) {
-      return output != kAbsent && is_needed[static_cast<std::size_t>(output)];
-    });
+    runs[n] = std::ranges::any_of(
+        node.outputs, [&](ValueId output) { return output != kAbsent && is_needed[static_cast<std::size_t>(output)]; });
     if (!runs[n]) continue;
     std::ranges::for_each(node.inputs, need);
     for (const GraphId body : node.bodies())

@@ -177,7 +177,7 @@ TEST_CASE("a sum of kernels of which one has no time is a lower bound, from whic
   const auto set_null = [&](std::string_view seconds) {
     text.replace(text.find(seconds), seconds.size(), "\"seconds\": null");
   };
-  set_null("\"seconds\": 2e-4");  // of k_conv
+  set_null("\"seconds\": 2e-4");                               // of k_conv
   CHECK_FALSE(make_chart(input, {}).series[0].is_at_least());  // the run's own time holds
   CHECK(verdict_of(make_chart(input, {}))->time == "1.00 ms measured");
   set_null("\"seconds\": 0.001");

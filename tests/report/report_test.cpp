@@ -59,7 +59,8 @@ json parsed(const char* text, const EstimateRequest& request = {}, std::size_t t
 json schema() { return test::schema("estimate"); }
 
 TEST_CASE("work that no output needs is named, in the unit that is counted") {
-  constexpr const char* kUnused = "x:f32[1,16], w:f32[16,8]=const -> y = Relu(x); p = MatMul(x, w) @ dead; q = Relu(p) => y";
+  constexpr const char* kUnused =
+      "x:f32[1,16], w:f32[16,8]=const -> y = Relu(x); p = MatMul(x, w) @ dead; q = Relu(p) => y";
   const auto warning = [](Convention count) {
     const EstimateDocument estimate = estimated(kUnused, {.count = count});
     REQUIRE(estimate.diagnostics.size() == 1);

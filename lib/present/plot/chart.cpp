@@ -100,8 +100,7 @@ Series measured_series(Chart& chart, std::size_t at, const PlotInput& input) {
                                      : joined_items(*estimate, measured, chart.roofs, is_same_device(*estimate, chart));
   series.ran_in = counted_precision(measured, chart.roofs);
   const documents::MeasuredBasis basis = estimate::basis_of(measured);
-  const std::optional<double>& run =
-      basis == documents::MeasuredBasis::Busy ? measured.busy_seconds : measured.seconds;
+  const std::optional<double>& run = basis == documents::MeasuredBasis::Busy ? measured.busy_seconds : measured.seconds;
   if (run && *run > 0) series.run_seconds = run, series.basis = basis;
   double joined = 0, all = 0;
   for (const Item& item : series.items) {

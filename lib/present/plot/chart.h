@@ -167,9 +167,8 @@ struct Series {
   double whole_seconds() const { return run_seconds.value_or(seconds); }
   // whole_seconds() is a sum in which the time of a kernel is missing.
   bool is_at_least() const {
-    return has_time() && !run_seconds && std::ranges::any_of(items, [](const Item& item) {
-             return !item.kernels.empty() && !item.seconds;
-           });
+    return has_time() && !run_seconds &&
+           std::ranges::any_of(items, [](const Item& item) { return !item.kernels.empty() && !item.seconds; });
   }
   double memory_share = 0;  // of the time, in items whose traffic takes longest
   std::optional<Star> bound_star, measured_star;

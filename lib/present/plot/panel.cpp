@@ -230,10 +230,10 @@ std::string summary(const Chart& chart, const Series& series) {
   if (series.seconds <= 0 || (estimate != nullptr && !estimate->document().can_run())) return text;
   const auto& star = series.has_time() ? series.measured_star : series.bound_star;
   const bool at_least = estimate != nullptr && estimate->document().totals.partial;
-  text += series.has_time() ? cat(" · ", series.is_at_least() ? "≥ " : "", base::si_text(series.whole_seconds(), "s"),
-                                  " measured")
-                            : std::string(" · at least ") + base::si_text(series.seconds, "s") +
-                                  (at_least ? " for what is modelled" : "");
+  text += series.has_time()
+              ? cat(" · ", series.is_at_least() ? "≥ " : "", base::si_text(series.whole_seconds(), "s"), " measured")
+              : std::string(" · at least ") + base::si_text(series.seconds, "s") +
+                    (at_least ? " for what is modelled" : "");
   if (const auto& run = series.measured_star; run && !series.has_time())
     text += " · " + base::si_text(run->seconds, "s") + " measured, of which its roofs explain " +
             percent_text(series.seconds / run->seconds);
