@@ -1,4 +1,4 @@
-// Finds sizes that are missing, and those that are impossible as numbers.
+// Finds sizes that are impossible as numbers.
 #include <algorithm>
 
 #include "describe.h"

@@ -48,9 +48,8 @@ void warn_of_unused_nodes(const Model& model, const EstimateRequest& request, An
   std::ranges::for_each(graph.outputs, need);
   for (std::size_t n = graph.nodes.size(); n-- > 0;) {
     const Node& node = graph.nodes[n];
-    runs[n] = std::ranges::any_of(node.outputs, [&](ValueId output) {
-      return output != kAbsent && is_needed[static_cast<std::size_t>(output)];
-    });
+    runs[n] = std::ranges::any_of(
+        node.outputs, [&](ValueId output) { return output != kAbsent && is_needed[static_cast<std::size_t>(output)]; });
     if (!runs[n]) continue;
     std::ranges::for_each(node.inputs, need);
     for (const GraphId body : node.bodies())
@@ -66,10 +65,11 @@ void warn_of_unused_nodes(const Model& model, const EstimateRequest& request, An
     work += core::flops(row.cost, request.count);
   }
   const Count flops = Counter(analysis)(work);
-  if (flops && *flops > 0)
-    warn(analysis, cat(base::counted(static_cast<Int>(unused), "node leads", "nodes lead"), " to no output and ",
-                       unused == 1 ? "is" : "are", " counted: ", base::si(*flops, "FLOP"), ", which engines drop; the first is ",
-                       base::printable(display_name(graph, *first))));
+  if (!flops || *flops == 0) return;
+  const char* const unit = request.count == Convention::Macs ? "MAC" : "FLOP";
+  warn(analysis, cat(base::counted(static_cast<Int>(unused), "node leads", "nodes lead"), " to no output and ",
+                     unused == 1 ? "is" : "are", " counted: ", base::si(*flops, unit),
+                     ", which engines drop; the first is ", base::printable(display_name(graph, *first))));
 }
 
 // The published tool walks the main graph alone.

@@ -6,7 +6,7 @@
 #include "describe.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
-#include "pagoda/core/decoder.h"
+#include "pagoda/core/sweep.h"
 
 namespace pagoda::estimate {
 

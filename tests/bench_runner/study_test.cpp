@@ -234,6 +234,8 @@ TEST_CASE("an ONNX file runs at the sizes that were asked for, or says which one
       {kTokens,    "sequence=7",                                 "ids:int64[1,7]", "1"},
       {kFixed,     "batch=4",                                    "x:float32[4,3,8,8]", "4"},
       {kFixed,     "input_size=16",                              "x:float32[1,3,16,16]", "1"},
+      {"x:f32[N,C,8,8] -> y = Relu(x)", "input_size=16",         "", "open sizes: x is float32[1,C,8,8]"},
+      {"x:f32[N,C,8,8] -> y = Relu(x)", "input_size=16\n[options]\nC=3", "x:float32[1,3,16,16]", "1"},
       {kBaked,     "batch=4",                                    "", "the file fixes other sizes: at these, r does not run: "},
       {kFolding,   "batch=4",                                    "", "the file fixes other sizes: at these, r gives float32[1,32] in place of float32[4,8]"},
       {kFollowing, "batch=4",                                    "x:float32[4,8]", "4"},
@@ -245,8 +247,8 @@ TEST_CASE("an ONNX file runs at the sizes that were asked for, or says which one
   // clang-format on
   const ModelFile file;
   for (const Row& row : kRows) {
-    CAPTURE(row.graph);
-    CAPTURE(row.axes);
+    CAPTURE(std::string(row.graph));
+    CAPTURE(std::string(row.axes));
     file.write(row.graph);
     const StudyPlan plan = expand(parse_study("model='" + file.path + "'\nbackend='ort'\n" + row.axes, "s.toml"));
     if (*row.inputs == '\0') {

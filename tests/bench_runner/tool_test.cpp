@@ -267,6 +267,7 @@ TEST_CASE("wrong usage says what is expected") {
       {"run a.onnx --backend ort --batch 2 --dim batch=4 -o out", 2, "\"batch\" is also given as an axis"},
       {"run open.onnx --backend ort --dim height=8 -o out", 1, "open sizes: x is float32[1,3,8,width]; set them, for example --dim width="},
       {"run open.onnx --backend ort --batch 4 --dim height=8 --dim width=8,16 --list", 0, "2 experiments, 0 unsupported"},
+      {"run open.onnx --backend ort --dim height=8 --dim width=8 --dim width=16 --list", 0, "2 experiments, 0 unsupported"},
       {"run open.onnx --backend ort --input x=2x3x8x8 --list", 0, "open ort batch=2 device=cpu input.x=2x3x8x8"},
       {"one --config '{\"backend\":\"ort\",\"model\":\"open\",\"model_file\":\"open.onnx\"}'", 3, "open sizes: x is float32[1,3,height,width]"},
       {"run suite:nothing --backend torch -o out", 1, "suite:nothing: no such suite; there are "},

@@ -161,6 +161,51 @@ TEST_CASE("the headline of kernels with a wall time is of the run, and says what
   CHECK(verdict_of(make_chart(input, {}))->time == "kernels add up to " + base::si_seconds(kernels));
 }
 
+TEST_CASE("the time of kernels that overlap is the time in which any of them ran") {
+  present::PlotInput input = measured_input();
+  std::string& text = input.measured[0].text;
+  constexpr std::string_view kSeconds = "\"seconds\": 0.001";
+  text.replace(text.find(kSeconds), kSeconds.size(), "\"seconds\": null, \"busy_seconds\": 2e-4");
+  CHECK(verdict_of(make_chart(input, {}))->time == "kernels ran for 200 µs");
+  text.replace(text.find("2e-4"), 4, "2.42e-4");  // 99 % of the sum: clocks differ, nothing overlaps
+  CHECK(verdict_of(make_chart(input, {}))->time == "kernels add up to 244 µs");
+}
+
+TEST_CASE("a sum of kernels of which one has no time is a lower bound, from which no rate or share follows") {
+  present::PlotInput input = measured_input();
+  std::string& text = input.measured[0].text;
+  const auto set_null = [&](std::string_view seconds) {
+    text.replace(text.find(seconds), seconds.size(), "\"seconds\": null");
+  };
+  set_null("\"seconds\": 2e-4");                               // of k_conv
+  CHECK_FALSE(make_chart(input, {}).series[0].is_at_least());  // the run's own time holds
+  CHECK(verdict_of(make_chart(input, {}))->time == "1.00 ms measured");
+  set_null("\"seconds\": 0.001");
+  const Chart chart = make_chart(input, {});
+  CHECK(chart.series[0].is_at_least());
+  CHECK_FALSE(chart.series[0].measured_star);
+  const std::optional<Verdict> verdict = verdict_of(chart);
+  REQUIRE(verdict);
+  CHECK(verdict->time == "kernels add up to ≥ 44.0 µs");
+  CHECK(verdict->limit.empty());
+  CHECK(verdict->ladder.empty());
+  CHECK(summary(chart, chart.series[0]).ends_with(" · ≥ 44 µs measured"));
+  CHECK(chart_text(chart).find(" 0 s") == std::string::npos);
+  // No comparison with another run.
+  input.measured.push_back(measured_input().measured[0]);
+  CHECK_FALSE(verdict_of(make_chart(input, {})));
+}
+
+TEST_CASE("a chart says on which machine a run was measured only if the file does") {
+  present::PlotInput input = measured_input();
+  const auto headline = [&] { return chart_text(make_chart(input, {.columns = 200})); };
+  CHECK(headline().starts_with("net, batch=4 under the roofs of Small machine · "));
+  std::string& text = input.measured[0].text;
+  constexpr std::string_view kNone = "\"device\": null";
+  text.replace(text.find(kNone), kNone.size(), "\"device\": \"Small machine\"");
+  CHECK(headline().starts_with("net, batch=4 on Small machine · "));
+}
+
 TEST_CASE("a kernel has one limit in all outputs: one shorter than a launch has latency, unless it was measured") {
   present::PlotInput input = small_input();
   const Chart before = make_chart(input, {});
@@ -289,7 +334,8 @@ TEST_CASE("estimates of one model at several sizes make a path in order of size"
 TEST_CASE("a title says precision and traffic, of each model where they differ") {
   present::PlotInput input = small_input();
   CHECK(make_chart(input, {}).title == "net, batch=4 on Small machine: float32 (file), unfused");
-  CHECK(make_chart(measured_input(), {}).title == "net, batch=4 on Small machine: float32 (file), measured");
+  CHECK(make_chart(measured_input(), {}).title ==
+        "net, batch=4 under the roofs of Small machine: float32 (file), measured");
   std::string other = estimate(small_nodes());
   other.replace(other.find("net.onnx"), 8, "new.onnx");
   input.estimates.push_back(present::read_plot_estimate("new.json", other));
@@ -316,7 +362,7 @@ TEST_CASE("a measured kernel is held against the roof of the format that its cou
   CHECK(chart.roofs.compute[*conv.roof].precisions.front() == Precision::Tf32);
   CHECK(conv.dtype == "float32 as tf32");
   CHECK(chart.series[0].ran_in == Precision::Tf32);
-  CHECK(chart.title == "net, batch=4 on Small machine: tf32, measured");
+  CHECK(chart.title == "net, batch=4 under the roofs of Small machine: tf32, measured");
 }
 
 TEST_CASE("counts that are only lower bounds stay lower bounds in charts") {

@@ -58,6 +58,21 @@ json parsed(const char* text, const EstimateRequest& request = {}, std::size_t t
 
 json schema() { return test::schema("estimate"); }
 
+TEST_CASE("work that no output needs is named, in the unit that is counted") {
+  constexpr const char* kUnused =
+      "x:f32[1,16], w:f32[16,8]=const -> y = Relu(x); p = MatMul(x, w) @ dead; q = Relu(p) => y";
+  const auto warning = [](Convention count) {
+    const EstimateDocument estimate = estimated(kUnused, {.count = count});
+    REQUIRE(estimate.diagnostics.size() == 1);
+    return estimate.diagnostics.front().message;
+  };
+  CHECK(warning(Convention::Flops) ==
+        "2 nodes lead to no output and are counted: 264 FLOP, which engines drop; the first is dead");
+  CHECK(warning(Convention::Macs) ==
+        "2 nodes lead to no output and are counted: 128 MAC, which engines drop; the first is dead");
+  CHECK(estimated("x:f32[1,16], s:i64=[16] -> y = Relu(x); v = Reshape(x, s) => y").diagnostics.empty());
+}
+
 TEST_CASE("the four formats of a model with a free batch") {
   const EstimateDocument net = estimated(kNet, {.tool = "test 1.0"});
   test::check_golden("report/net.table.txt", table_report(net));

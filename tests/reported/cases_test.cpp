@@ -1,5 +1,5 @@
-// What people brought to comparable tools, rebuilt as small inputs: cases.json holds for each report what was wrong
-// there, the files, a command of this house, and what it must answer. A row:
+// Reports from the trackers of comparable tools, rebuilt as small inputs: cases.json holds for each report what was
+// wrong there, the files, a command of this house, and what it must answer. A row:
 //
 //   report    where it was reported, as owner/repository#number
 //   was       what went wrong there, in our words
@@ -42,7 +42,7 @@ std::string content_of(const base::JsonField& file) {
 
 }  // namespace
 
-TEST_CASE("what people reported of comparable tools is answered or refused well here") {
+TEST_CASE("faults reported of comparable tools are answered or refused well here") {
   const std::string path = test::source_path("tests/reported/cases.json");
   const base::JsonDocument document = base::parse_json(test::read_file(path), path, "cases");
   const std::string tools = "export PATH='" + tool_folders() + "'\"$PATH\"; ";

@@ -17,6 +17,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <sstream>
 
 namespace pagoda::tools::bench {
@@ -132,7 +133,7 @@ void add_dim(const std::string& name, const std::string& list, std::vector<Axis>
     sizes.emplace_back(*size);
   }
   if (axis == nullptr) {
-    options[name] = std::move(sizes);
+    std::ranges::move(sizes, std::back_inserter(options[name]));
     return;
   }
   if (std::ranges::find(block, axis->name, &Axis::first) != block.end())

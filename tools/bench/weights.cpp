@@ -78,15 +78,18 @@ PreparedModel prepared_model(const documents::Config& config, const RunOptions& 
   if (lab::bench::has_model_sizes(config)) prepared.sizes = lab::bench::ModelSizes(file).at(config);
   // conv needs only shapes, and torch takes shapes and fills missing weights itself.
   if (backend == "conv" || backend == "torch") return prepared;
-  std::string runs = file, name = content_name(config, file);
-  if (file_lacks_weights(file)) {
+  const bool is_resized = prepared.sizes && prepared.sizes->is_resized;
+  prepared.is_filled = file_lacks_weights(file);
+  if (!prepared.is_filled && !is_resized) return prepared;
+  std::string& runs = prepared.config["model_file"].emplace<std::string>(file);
+  std::string name = content_name(config, file);
+  if (prepared.is_filled) {
     const std::int64_t seed = documents::integer_of(config, "seed").value_or(1);
     name += cat("-", seed);
     runs = copied(cat(options.folder, "/filled/", name, ".onnx"),
                   [&](const std::string& path) { write_filled(file, path, static_cast<std::uint64_t>(seed)); });
-    prepared.is_filled = true;
   }
-  if (prepared.sizes && prepared.sizes->is_resized) {
+  if (is_resized) {
     std::map<std::string, std::vector<std::int64_t>> shapes;
     for (const documents::InputTensor& input : prepared.sizes->inputs) {
       shapes.emplace(input.name, input.shape);
@@ -98,7 +101,6 @@ PreparedModel prepared_model(const documents::Config& config, const RunOptions& 
     runs = copied(cat(options.folder, "/resized/", sized, ".onnx"),
                   [&](const std::string& path) { write_resized(runs, path, shapes); });
   }
-  if (runs != file) prepared.config["model_file"] = runs;
   return prepared;
 }
 

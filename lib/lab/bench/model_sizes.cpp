@@ -8,6 +8,7 @@
 #include "pagoda/base/text.h"
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
+#include "pagoda/core/sweep.h"
 #include "pagoda/estimate/open_sizes.h"
 #include "pagoda/lab/axes.h"
 
@@ -86,10 +87,8 @@ bool has_model_sizes(const documents::Config& config) {
   return (backend == "ort" || backend == "torch") && config.contains("model_file");
 }
 
-ModelSizes::ModelSizes(const std::string& path) : model_(load_model(path)), open_(analyze(model_)) {
-  const std::vector<std::string> unset = estimate::unset_dims(model_, open_, {});
-  for (const std::string& name : open_.free_dims)
-    if (std::ranges::find(unset, name) == unset.end() && !open_.equalities.contains(name)) batch_dims_.push_back(name);
+ModelSizes::ModelSizes(const std::string& path)
+    : model_(load_model(path)), open_(analyze(model_)), batch_dims_(batch_dims(model_, open_)) {
   if (batch_dims_.empty()) fixed_batch_ = batch_fixed_in(model_, open_);
 }
 
@@ -144,16 +143,20 @@ void ModelSizes::set_images(const base::Setting& size, const documents::Config& 
     bool is_fixed = false;
     for (std::size_t axis = 0; axis < 4; ++axis) {
       const Dim& dim = (*input.type.shape)[axis];
-      const bool is_side = axis == *first || axis == *first + 1;
-      const std::int64_t asked = is_side ? (*sides)[axis - *first]
-                                 : axis == 0
-                                     ? documents::integer_of(config, "batch").value_or(dim.value64().value_or(1))
-                                     : dim.value64().value_or(1);
-      whole.push_back(asked);
-      if (is_side && dim.is_symbol()) options.dims.emplace(dim.to_string(), asked);
-      is_fixed = is_fixed || (is_side && dim.is_constant() && dim != Dim(asked));
+      std::optional<std::int64_t> asked = dim.value64();
+      if (axis == *first || axis == *first + 1) {
+        asked = (*sides)[axis - *first];
+        if (dim.is_symbol()) options.dims.emplace(dim.to_string(), *asked);
+        is_fixed = is_fixed || (dim.is_constant() && dim != Dim(*asked));
+      } else if (const auto set = options.dims.find(dim.to_string()); set != options.dims.end()) {
+        asked = set->second;
+      } else if (axis == 0) {
+        asked = documents::integer_of(config, "batch").value_or(asked.value_or(1));
+      }
+      if (asked) whole.push_back(*asked);
     }
-    if (is_fixed) options.input_shapes.emplace(std::string(input.name), std::move(whole));
+    // With channels that are not set, the input stays open.
+    if (is_fixed && whole.size() == 4) options.input_shapes.emplace(std::string(input.name), std::move(whole));
   }
 }
 

@@ -112,8 +112,9 @@ constexpr std::array<TableColumn, 8> kColumns = {{
 // "images float32[4,3,224,224]": what ran; the first inputs of many.
 std::string shapes_of(const Group& row) {
   constexpr std::size_t kShown = 2;
-  if (row.repeats.empty() || row.repeats.front()->inputs.empty()) return row.repeats.empty() ? "" : "?";
+  if (row.repeats.empty()) return "";
   const Result& first = *row.repeats.front();
+  if (first.inputs.empty()) return "?";
   const auto differs = [&](const Result* r) { return results::inputs_text(*r) != results::inputs_text(first); };
   if (std::ranges::any_of(row.repeats, differs)) return "different ones";
   std::string text;
@@ -155,7 +156,8 @@ TimesTable table_of(const std::vector<Group>& rows) {
   std::erase_if(shown, [&](const TableColumn& column) { return column.is_energy && !table.has_energy; });
   table.columns = table.axes;
   for (const TableColumn& column : shown) table.columns.emplace_back(column.header);
-  const bool has_inputs = std::ranges::any_of(rows, [](const Group& row) { return shapes_of(row).size() > 1; });
+  const bool has_inputs = std::ranges::any_of(
+      rows, [](const Group& row) { return !row.repeats.empty() && !row.repeats.front()->inputs.empty(); });
   if (has_inputs) table.columns.emplace_back(kInputs);
   if (has_note) table.columns.emplace_back("note");
   for (const Group& row : rows) {

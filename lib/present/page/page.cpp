@@ -107,9 +107,10 @@ std::string verdict_html(const Chart& chart) {
   for (const report::Action& action : verdict->actions) actions += cat("<li>", xml(action.sentence()), "</li>");
   for (const auto& [name, separator, text] : verdict->parts())
     said += cat(separator, part(name, *text, verdict->is_blocked && said.empty()));
-  return cat("<header class=\"verdict\"><div><h1 id=\"verdict\">", part("model", verdict->model), " on ",
-             part("device", verdict->device), ": <span id=\"verdict-text\">", said, "</span></h1>\n<ol id=\"actions\">",
-             actions, "</ol></div>\n", ladder_html(verdict->ladder), "</header>\n");
+  return cat("<header class=\"verdict\"><div><h1 id=\"verdict\">", part("model", verdict->model), " ",
+             before_machine(chart), " ", part("device", verdict->device), ": <span id=\"verdict-text\">", said,
+             "</span></h1>\n<ol id=\"actions\">", actions, "</ol></div>\n", ladder_html(verdict->ladder),
+             "</header>\n");
 }
 
 std::string quoted(const std::string& word) {

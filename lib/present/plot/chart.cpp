@@ -12,6 +12,7 @@
 #include "pagoda/base/text.h"
 #include "pagoda/core/conventions.h"
 #include "pagoda/documents/columns.h"
+#include "pagoda/estimate/measured_runs.h"
 #include "pagoda/measured/join.h"
 
 namespace pagoda::present::plot {
@@ -98,10 +99,9 @@ Series measured_series(Chart& chart, std::size_t at, const PlotInput& input) {
   series.items = estimate == nullptr ? kernel_items(measured)
                                      : joined_items(*estimate, measured, chart.roofs, is_same_device(*estimate, chart));
   series.ran_in = counted_precision(measured, chart.roofs);
-  const double busy = measured.busy_seconds.value_or(0);
-  series.is_busy_time = measured.seconds.value_or(0) <= 0 && busy > 0 && busy < measured.kernel_seconds().value_or(0);
-  if (measured.seconds.value_or(0) > 0 || series.is_busy_time)
-    series.run_seconds = series.is_busy_time ? measured.busy_seconds : measured.seconds;
+  const documents::MeasuredBasis basis = estimate::basis_of(measured);
+  const std::optional<double>& run = basis == documents::MeasuredBasis::Busy ? measured.busy_seconds : measured.seconds;
+  if (run && *run > 0) series.run_seconds = run, series.basis = basis;
   double joined = 0, all = 0;
   for (const Item& item : series.items) {
     all += item.seconds.value_or(0);
@@ -152,7 +152,7 @@ void add_path(Chart& chart) {
   }
   if (!dim) return;
   for (const Series& series : chart.series) {
-    const auto& star = series.measured_star ? series.measured_star : series.bound_star;
+    const auto& star = series.has_time() || series.measured_star ? series.measured_star : series.bound_star;
     if (!star) continue;
     const std::int64_t size = chart.estimates[*series.estimate].document().bindings.at(*dim).value_or(1);
     points.emplace_back(static_cast<double>(size), Star{cat(*dim, "=", size), star->flops, star->bytes, star->seconds});
@@ -386,7 +386,7 @@ void label_by_file(Chart& chart, const PlotInput& input) {
 
 std::string default_title(const Chart& chart) {
   std::string title;
-  const std::string machine = " on " + machine_text(chart);
+  const std::string machine = cat(" ", before_machine(chart), " ", machine_text(chart));
   if (chart.series.empty()) return "Roofline of " + chart.device.name;
   // One condition of all models stands at the end, several stand beside their models.
   const auto condition = [&](const Series& series) { return condition_text(chart, series); };
@@ -445,6 +445,11 @@ std::string machine_text(const Chart& chart) {
   const bool is_common = std::ranges::all_of(
       chart.estimates, [&](const ChartEstimate& estimate) { return device_count(estimate, chart) == count; });
   return (is_common && count > 1 ? base::grouped(count) + " × " : "") + chart.device.name;
+}
+
+std::string_view before_machine(const Chart& chart) {
+  const bool is_known = std::ranges::none_of(chart.measured, &std::string::empty, &documents::Measured::device);
+  return is_known ? "on" : "under the roofs of";
 }
 
 Chart make_chart(const PlotInput& input, const PlotOptions& options) {

@@ -1,6 +1,7 @@
 // The chart model: everything that any output shows, as plain values in the units of the axes. Outputs only format it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include "draw/axis.h"
 #include "draw/svg.h"
 #include "pagoda/core/energy.h"
+#include "pagoda/documents/estimate.h"
 #include "pagoda/documents/measured.h"
 #include "pagoda/present/plot.h"
 #include "plot/roofs.h"
@@ -160,9 +162,14 @@ struct Series {
   std::vector<Dot> dots;                  // most time first
   std::vector<TypeTime> types;            // most time first
   double seconds = 0, bound_seconds = 0;  // sums over items
-  std::optional<double> run_seconds;      // measured wall time of a run, if the file of the kernels has it
-  bool is_busy_time = false;              // instead, kernels overlap, and this is the time in which any of them ran
+  std::optional<double> run_seconds;      // of the file of the kernels: by `basis`, none for Kernels
+  documents::MeasuredBasis basis = documents::MeasuredBasis::Kernels;  // of whole_seconds(), if measured
   double whole_seconds() const { return run_seconds.value_or(seconds); }
+  // whole_seconds() is a sum in which the time of a kernel is missing.
+  bool is_at_least() const {
+    return has_time() && !run_seconds &&
+           std::ranges::any_of(items, [](const Item& item) { return !item.kernels.empty() && !item.seconds; });
+  }
   double memory_share = 0;  // of the time, in items whose traffic takes longest
   std::optional<Star> bound_star, measured_star;
   std::array<std::pair<std::size_t, double>, kAbsences> absent{};  // number of items and their share of the time
@@ -238,6 +245,8 @@ std::string condition_text(const Chart& chart, const Series& series);
 std::int64_t device_count(const ChartEstimate& estimate, const Chart& chart);
 // "8 × NVIDIA H200 SXM 141 GB" if all estimates are split over that many devices.
 std::string machine_text(const Chart& chart);
+// "on"; "under the roofs of" if a measurement does not say which machine it is of.
+std::string_view before_machine(const Chart& chart);
 
 // True if a file has times of whole runs but no kernels.
 bool is_of_whole_runs(const documents::Measured& measured);

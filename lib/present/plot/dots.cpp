@@ -221,7 +221,7 @@ void finish_series(Series& series, const Chart& chart) {
   limit_dots(series, chart.frame, chart.options.max_dots);
   count_outside(series, chart.frame);
   series.bound_star = whole(series, false);
-  if (!series.has_time()) return;
+  if (!series.has_time() || series.is_at_least()) return;
   series.measured_star = whole(series, true);
   if (series.measured_star) series.measured_star->seconds = series.whole_seconds();
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "draw/text.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "plot/draw.h"
 
@@ -229,16 +230,17 @@ std::string summary(const Chart& chart, const Series& series) {
   if (series.seconds <= 0 || (estimate != nullptr && !estimate->document().can_run())) return text;
   const auto& star = series.has_time() ? series.measured_star : series.bound_star;
   const bool at_least = estimate != nullptr && estimate->document().totals.partial;
-  text += series.has_time() ? " · " + base::si_text(series.whole_seconds(), "s") + " measured"
-                            : std::string(" · at least ") + base::si_text(series.seconds, "s") +
-                                  (at_least ? " for what is modelled" : "");
+  text += series.has_time()
+              ? cat(" · ", series.is_at_least() ? "≥ " : "", base::si_text(series.whole_seconds(), "s"), " measured")
+              : std::string(" · at least ") + base::si_text(series.seconds, "s") +
+                    (at_least ? " for what is modelled" : "");
   if (const auto& run = series.measured_star; run && !series.has_time())
     text += " · " + base::si_text(run->seconds, "s") + " measured, of which its roofs explain " +
             percent_text(series.seconds / run->seconds);
   if (star) text += " · " + base::si_text(star->y(), "FLOP/s") + " · " + plain(star->x()) + " FLOP/B";
   // Of one series, the headline says what limits it.
   if (chart.series.size() > 1) {
-    if (series.has_time() && series.bound_seconds > 0)
+    if (series.has_time() && series.bound_seconds > 0 && !series.is_at_least())
       text += " · " + percent_text(series.bound_seconds / series.whole_seconds()) + " of its roofs";
     text += " · memory-bound for " + percent_text(series.memory_share) + " of the time";
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "draw/text.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 #include "plot/draw.h"
 #include "report/rows.h"
@@ -154,8 +155,9 @@ void draw_dots(Canvas& canvas, const Chart& chart, const Series& series, int lin
     if (star && chart.frame.holds(star->place())) canvas.put(canvas.column(star->x()), canvas.line(star->y()), "★", 1);
 }
 
-bool is_at_least(const Series& series, const Dot& dot) {
-  return std::ranges::any_of(dot.items, [&](std::size_t i) { return series.items[i].at_least; });
+std::string time_text(const Series& series, const Dot& dot) {
+  const bool is_least = std::ranges::any_of(dot.items, [&](std::size_t i) { return series.items[i].at_least; });
+  return cat(is_least ? "≥ " : "", base::si_text(dot.seconds, "s"));
 }
 
 std::string share_of_roof(const Series& series, const Dot& dot) {
@@ -209,12 +211,13 @@ std::string table(const Chart& chart, const Series& series) {
     const Dot& dot = series.dots[i];
     const Item& item = series.items[dot.items.front()];
     const std::optional<Point>& at = dot.place();
+    const bool is_timed = dot.seconds > 0 || !series.has_time();
     std::vector<std::string> row = {letter(i),
                                     names[i],
                                     base::elide(dot.type, 24),
                                     std::to_string(dot.items.size()),
-                                    percent_text(dot.share),
-                                    (is_at_least(series, dot) ? "≥ " : "") + base::si_text(dot.seconds, "s"),
+                                    is_timed ? percent_text(dot.share) : "–",
+                                    is_timed ? time_text(series, dot) : "–",
                                     dot.rail || !at ? "–" : plain(at->x),
                                     dot.rail || !at ? "–" : base::si_text(at->y, ""),
                                     std::string(to_string(item.limit))};
@@ -235,8 +238,9 @@ std::string chart_text(const Chart& chart) {
   const std::optional<Verdict> verdict = verdict_of(chart);
   std::string text;
   if (verdict) {
-    text += broken_lines(verdict->model + " on " + verdict->device + " · " + verdict->headline(" · "),
-                         chart.options.columns);
+    text += broken_lines(
+        cat(verdict->model, " ", before_machine(chart), " ", verdict->device, " · ", verdict->headline(" · ")),
+        chart.options.columns);
     for (const report::Action& action : verdict->actions)
       text += base::elide("- " + action.sentence(), columns_of_text) + "\n";
     text += ladder_text(verdict->ladder, columns_of_text);

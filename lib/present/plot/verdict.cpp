@@ -34,14 +34,14 @@ void add_measured(const Series& series, const documents::EstimateMeasured* known
   constexpr double kWorthALine = 0.005;  // of the run, between kernels or in kernels that overlap
   const double seconds = series.whole_seconds();
   const bool is_run = std::abs(seconds - series.seconds) > kWorthALine * seconds;
-  report::Measurement run{.seconds = seconds, .has_kernels = true};
-  if (series.is_busy_time) run.basis = documents::MeasuredBasis::Busy;
-  if (!series.run_seconds) run.basis = documents::MeasuredBasis::Kernels;
+  report::Measurement run{
+      .seconds = seconds, .basis = series.basis, .is_least = series.is_at_least(), .has_kernels = true};
   // The estimate holds a run against the roofs of the precision that it ran in; without one, kernels have their own.
   if (known != nullptr && std::abs(known->seconds - seconds) <= kWorthALine * seconds)
     run.bound_share = known->bound_share, run.precision = known->precision;
-  if (!run.bound_share && series.bound_seconds > 0) run.bound_share = series.bound_seconds / seconds;
-  if (verdict.ladder.empty() && series.bound_seconds > 0) verdict.ladder.push_back({"roofs", series.bound_seconds});
+  const bool has_bound = series.bound_seconds > 0 && !run.is_least;
+  if (!run.bound_share && has_bound) run.bound_share = series.bound_seconds / seconds;
+  if (verdict.ladder.empty() && has_bound) verdict.ladder.push_back({"roofs", series.bound_seconds});
   if (is_run) verdict.ladder.push_back({"kernels", series.seconds});
   report::say_measured(verdict, run);
   if (is_run && seconds > series.seconds)
@@ -159,7 +159,8 @@ std::vector<Rung> ladder_of(const Chart& chart) {
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const Series& series = chart.series[i];
     const bool is_alike = series.has_time() == chart.series.front().has_time();
-    if (!is_alike || series.seconds <= 0 || !series.runs.empty() || !series.trajectory.empty()) return {};
+    if (!is_alike || series.seconds <= 0 || series.is_at_least() || !series.runs.empty() || !series.trajectory.empty())
+      return {};
     ladder.push_back({names.labels[i], series.whole_seconds()});
   }
   return ladder.size() > 1 ? ladder : std::vector<Rung>();

@@ -20,8 +20,7 @@ std::string found_text(const BudgetResult& result) {
     return (result.is_bound_within ? "≥ " : "") + base::si_seconds(*result.value);
   const bool is_bytes = result.budget.kind == BudgetKind::Bytes || result.budget.kind == BudgetKind::Memory;
   const auto& unit = result.budget.unit;  // of work: what the limit was compared with
-  const char* const noun = is_bytes ? "B" : !unit ? "" : *unit == Convention::Macs ? "MAC" : "FLOP";
-  return base::si(static_cast<Int>(*result.value), noun);
+  return base::si(static_cast<Int>(*result.value), is_bytes ? "B" : unit ? operation(*unit) : "");
 }
 
 // The nodes whose results `node` reads, up to the sizes and weights that they start from, have short results and begin

@@ -152,17 +152,17 @@ void add_advice(Verdict& verdict, const EstimateDocument& estimate, const Bounds
   for (const EstimateAdvice& each : advice) verdict.actions.push_back(advised(each, estimate, bounds));
 }
 
-constexpr std::string_view kOfKernels = "kernels' time";
+constexpr std::string_view kKernelsAndLaunches = "kernels and launches";
 
 // Time above a bound that is far below says nothing about traffic and arithmetic: advice on them would mislead.
-void say_gap(Verdict& verdict, double seconds, double bound, std::string_view of, bool is_explained = false) {
+void say_gap(Verdict& verdict, double seconds, double bound, std::string_view of, std::string_view look_at,
+             bool is_explained = false) {
   std::erase_if(verdict.actions, [](const Action& action) { return action.is_gap; });  // of the prediction
   if (bound <= 0 || seconds < estimate::kFarAboveBound * bound) return;
   std::erase_if(verdict.actions, [](const Action& action) { return action.lowers_bound; });
   if (is_explained) return;
-  const bool has_launches = of != kOfKernels;  // a sum of kernels holds none
-  verdict.actions.push_back({.text = cat("Look at kernels ", has_launches ? "and launches " : "", "first: ",
-                                         base::si_seconds(seconds - bound), " of the ", of, " lie above the bound"),
+  verdict.actions.push_back({.text = cat("Look at ", look_at, " first: ", base::si_seconds(seconds - bound), " of the ",
+                                         of, " lie above the bound"),
                              .is_gap = true});
 }
 
@@ -175,7 +175,7 @@ void say_predicted(Verdict& verdict, const EstimateRoofline& roofline, const Bou
   if (rung.low && rung.high) verdict.time += time_text(rung).substr(time.size());
   if (bounds.seconds <= 0) return;
   verdict.limit = cat(base::rounded(rung.seconds / bounds.seconds, 2), "× the bound");
-  say_gap(verdict, rung.seconds, bounds.seconds, "prediction");
+  say_gap(verdict, rung.seconds, bounds.seconds, "prediction", kKernelsAndLaunches);
 }
 
 // "batch=8, sequence=384", without the dims of a sweep.
@@ -404,15 +404,16 @@ void say_bounds(Verdict& verdict, const Bounds& bounds) {
 }
 
 void say_measured(Verdict& verdict, const Measurement& run) {
+  const std::string time = cat(run.is_least ? "≥ " : "", base::si_seconds(run.seconds));
   switch (run.basis) {
     case documents::MeasuredBasis::Run:
-      verdict.time = cat(base::si_seconds(run.seconds), " measured");
+      verdict.time = cat(time, " measured");
       break;
     case documents::MeasuredBasis::Busy:
-      verdict.time = cat("kernels ran for ", base::si_seconds(run.seconds));
+      verdict.time = cat("kernels ran for ", time);
       break;
     case documents::MeasuredBasis::Kernels:
-      verdict.time = cat("kernels add up to ", base::si_seconds(run.seconds));
+      verdict.time = cat("kernels add up to ", time);
       break;
   }
   verdict.limit.clear();
@@ -421,13 +422,14 @@ void say_measured(Verdict& verdict, const Measurement& run) {
     // A run below the bound did other work than the bound is of: no share of a roof says so.
     verdict.limit = *run.bound_share > 1 ? cat(base::rounded(*run.bound_share), "× faster than its bound")
                                          : cat(part_of_time(*run.bound_share), " % of what ", roofs, " can do");
-    say_gap(verdict, run.seconds, *run.bound_share * run.seconds,
-            run.basis == documents::MeasuredBasis::Run ? "run" : kOfKernels, run.has_kernels);
+    const bool is_run = run.basis == documents::MeasuredBasis::Run;  // kernels' times hold no launches
+    say_gap(verdict, run.seconds, *run.bound_share * run.seconds, is_run ? "run" : "kernels' time",
+            is_run ? kKernelsAndLaunches : "kernels", run.has_kernels);
     // Advice starts from the bound, which such a run is already below.
     if (*run.bound_share > 1) std::erase_if(verdict.actions, [](const Action& action) { return action.lowers_bound; });
   }
   std::erase_if(verdict.ladder, [](const Rung& rung) { return rung.name == "measured"; });
-  verdict.ladder.push_back({"measured", run.seconds});
+  if (!run.is_least) verdict.ladder.push_back({"measured", run.seconds});
 }
 
 std::optional<Knee> knee_of(const EstimateSweep& sweep) {

@@ -90,6 +90,7 @@ struct Measurement {
   std::optional<double> bound_share = {};   // bound / measured
   std::optional<Precision> precision = {};  // whose roofs the bound is of, if not those of the estimate
   documents::MeasuredBasis basis = documents::MeasuredBasis::Run;
+  bool is_least = false;     // the time of a kernel is not known
   bool has_kernels = false;  // whose times say where that above the bound goes
 };
 // Replaces time and limit, and advice that lowers only a bound far below the run.

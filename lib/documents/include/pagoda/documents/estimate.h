@@ -318,12 +318,12 @@ struct EngineFit {
     std::string option;  // as the engine spells it: "arena_extend_strategy=kSameAsRequested"
     Count total_bytes;
   };
-  std::string engine;                          // "onnxruntime-cuda"
-  Count weight_bytes;                          // of tensors that nodes on the device read, and of copies it keeps
-  Count arena_bytes;                           // what its arena requests for them
-  Count arena_low_bytes, arena_high_bytes;     // the order of loading, which differs from run to run, decides
+  std::string engine;                           // "onnxruntime-cuda"
+  Count weight_bytes;                           // of tensors that nodes on the device read, and of copies it keeps
+  Count arena_bytes;                            // what its arena requests for them
+  Count arena_low_bytes, arena_high_bytes;      // the order of loading, which differs from run to run, decides
   Count workspace_bytes = {}, pool_bytes = {};  // empty: not known, or the engine has none
-  Count total_bytes = {};  // of the arena with the activations, without what is not known
+  Count total_bytes = {};                       // of the arena with the activations, without what is not known
   Count total_low_bytes = {}, total_high_bytes = {};
   std::vector<Option> options;  // that take less
 };
@@ -347,8 +347,7 @@ inline constexpr std::pair<const char*, Count EstimateFit::*> kEstimateFit[] = {
     {"total_bytes", &EstimateFit::total_bytes},
 };
 
-// A measured run at these sizes.
-// What the seconds of a measured run are.
+// The meaning of the seconds of a measured run.
 enum class MeasuredBasis : std::uint8_t {
   Run,      // wall time of a whole run
   Busy,     // at least one of its kernels ran; the run takes longer
@@ -356,6 +355,7 @@ enum class MeasuredBasis : std::uint8_t {
 };
 std::string_view to_string(MeasuredBasis basis);  // "run", "busy", "kernels"
 
+// A measured run at these sizes.
 struct EstimateMeasured {
   std::string source;
   MeasuredBasis basis = MeasuredBasis::Run;
