@@ -81,7 +81,7 @@ void LoadedGraph::insert_pairs(ValueId value, const std::vector<std::int32_t>& n
   const TensorType old = type(value);
   const std::int32_t before = writer(value);
   const ValueId first = add_value(value, old);
-  writer_[at(value)] = -1;
+  values_[at(value)].writer = -1;
   std::ranges::replace(node(before).outputs, value, first);
   link(before);
   LoadedNode quantise = made_node("QuantizeLinear", model.inputs),
@@ -93,7 +93,7 @@ void LoadedGraph::insert_pairs(ValueId value, const std::vector<std::int32_t>& n
       if (node(reader).inputs[i] == value) set_input(reader, i, first);
   quantise.inputs[0] = first;
   dequantise.inputs[0] = node(add_node(quantise, value, {element, old.shape})).outputs.front();
-  if (output_[at(value)]) {
+  if (values_[at(value)].is_output) {
     dequantise.outputs = {value};
     add_node(std::move(dequantise));
     return;
@@ -109,7 +109,7 @@ bool LoadedGraph::propagate_pairs() {
   const auto behind = [&](std::int32_t view) {
     const ValueId result = node(view).outputs.front();
     std::vector<std::int32_t> found = readers(result);
-    if (output_[at(result)] && !found.empty()) return std::vector<std::int32_t>();
+    if (values_[at(result)].is_output && !found.empty()) return std::vector<std::int32_t>();
     std::erase_if(found, [&](std::int32_t reader) { return quantises(node(reader)); });
     return found;
   };
@@ -125,7 +125,7 @@ bool LoadedGraph::propagate_pairs() {
       if (!passes_pairs(node(view))) continue;
       const std::vector<std::int32_t> next = behind(view);
       const ValueId result = node(view).outputs.front();
-      if (next.empty() && !(output_[at(result)] && readers(result).empty())) continue;
+      if (next.empty() && !(values_[at(result)].is_output && readers(result).empty())) continue;
       insert_pairs(result, next, model);
       has_changed = true;
       todo.insert(todo.end(), next.begin(), next.end());

@@ -67,6 +67,17 @@ constexpr std::string_view kSplits = "GatherSliceToSplit";
 constexpr std::string_view kSums = "MatMulAdd";  // again, once no Attention is found
 constexpr std::int64_t kFirstSplitOpset = 13;
 
+// Whether the node is of one of the operators: "MatMul|com.microsoft.FusedMatMul".
+bool is_of(const LoadedNode& node, std::string_view operators) {
+  while (!operators.empty()) {
+    const std::size_t end = std::min(operators.find('|'), operators.size());
+    const std::string_view each = operators.substr(0, end);
+    if (each == node.op ? is_plain(node) : each.ends_with(node.op) && each == qualified_name(node)) return true;
+    operators.remove_prefix(std::min(end + 1, operators.size()));
+  }
+  return false;
+}
+
 }  // namespace
 
 class LoadedGraph::Fuser {
@@ -75,9 +86,10 @@ class LoadedGraph::Fuser {
 
   bool fuse(const FusionRow& row) {
     bool has_changed = false;
+    const std::string_view operators = row.pattern.substr(0, row.pattern.find('('));
     const std::vector<std::int32_t> order = graph_.order();
     for (const std::int32_t id : order)
-      if (!graph_.node(id).is_gone && matches(row, id)) {
+      if (!graph_.node(id).is_gone && is_of(graph_.node(id), operators) && matches(row, id)) {
         replace(row, id);
         has_changed = true;
       }
@@ -88,9 +100,9 @@ class LoadedGraph::Fuser {
   bool fuse_splits() {
     bool has_changed = false;
     if (graph_.model_.opset("") < kFirstSplitOpset) return false;
-    const std::size_t count = graph_.readers_.size();
+    const std::size_t count = graph_.values_.size();
     for (std::size_t value = 0; value < count; ++value)
-      if (graph_.readers_[value].size() > 1) has_changed |= fuse_split(static_cast<ValueId>(value));
+      if (graph_.values_[value].readers.size() > 1) has_changed |= fuse_split(static_cast<ValueId>(value));
     return has_changed;
   }
 
@@ -108,7 +120,7 @@ class LoadedGraph::Fuser {
     for (const std::int32_t id : nodes_) {
       if (id == root) continue;
       const ValueId result = graph_.node(id).outputs.front();
-      if (graph_.output_[at(result)] || !std::ranges::all_of(graph_.readers(result), [&](std::int32_t reader) {
+      if (graph_.values_[at(result)].is_output || !std::ranges::all_of(graph_.readers(result), [&](std::int32_t reader) {
             return std::ranges::find(nodes_, reader) != nodes_.end();
           }))
         return false;
@@ -196,21 +208,14 @@ class LoadedGraph::Fuser {
     }
     take();  // (
     const LoadedNode& node = graph_.node(id);
-    const std::string name = qualified_name(node);
-    bool is_named = false;
-    for (std::size_t i = 0; i <= word.size() && !is_named;) {
-      const std::size_t end = std::min(word.find('|', i), word.size());
-      is_named = word.substr(i, end - i) == name;
-      i = end + 1;
-    }
-    if (!is_named) return false;
+    if (!is_of(node, word)) return false;
     nodes_.push_back(id);
-    const std::vector<ValueId> inputs = node.inputs;
+    const std::vector<ValueId>& inputs = node.inputs;
     if (inputs.empty()) return false;
-    const bool is_symmetric = (name == "Add" || name == "Mul") && inputs.size() == 2;
+    const bool is_symmetric = is_of(node, "Add|Mul") && inputs.size() == 2;
+    if (!is_symmetric) return match_operands(inputs);
     const auto saved = std::tuple(text_, bound_, nodes_, inputs_);
     if (match_operands(inputs)) return true;
-    if (!is_symmetric) return false;
     std::tie(text_, bound_, nodes_, inputs_) = saved;
     return match_operands({inputs[1], inputs[0]});
   }

@@ -95,19 +95,20 @@ void LoadedGraph::infer() {
 void LoadedGraph::infer(std::int32_t id) {
   constexpr std::string_view kSized[] = {"ConstantOfShape", "Expand", "Range", "Reshape"};
   const LoadedNode& each = node(id);
-  const auto is_vague = [&](ValueId value) { return value != kAbsent && vague_[at(value)]; };
+  const auto is_vague = [&](ValueId value) { return value != kAbsent && values_[at(value)].is_vague; };
+  const bool is_inferred = has_inference(each);
   const bool has_sizes = is_one_of(each.op, kSized) && is_plain(each) && !each.inputs.empty();
   const auto is_given = [&](ValueId value) { return value == kAbsent || is_constant(value); };
   // Nor does the runtime know how often a loop runs.
   const bool is_unsized =
-      each.op == "Loop" || !has_inference(each) ||
+      each.op == "Loop" || !is_inferred ||
       (has_sizes && !(each.op == "Range" ? std::ranges::all_of(each.inputs, is_given) : is_given(each.inputs.back())));
   const auto takes_size = [&] {  // of a Reshape: a size is that of the data, or what the others leave
     const TensorValue* sizes = each.op == "Reshape" ? known(each.inputs.back()) : nullptr;
     return sizes != nullptr &&
            std::ranges::any_of(*sizes, [](const Scalar& size) { return integer_of(size).value_or(1) <= 0; });
   };
-  const auto is_unranked = [&](ValueId value) { return value != kAbsent && unranked_[at(value)]; };
+  const auto is_unranked = [&](ValueId value) { return value != kAbsent && values_[at(value)].is_unranked; };
   const bool is_measure = each.op == "Shape" && is_plain(each) && !each.inputs.empty();
   const bool is_behind = is_measure  ? is_unranked(each.inputs.front())
                          : has_sizes ? (each.op == "Expand" || takes_size()) && is_vague(each.inputs.front())
@@ -116,15 +117,15 @@ void LoadedGraph::infer(std::int32_t id) {
   constexpr std::int64_t kFirstThatTells = 13;
   const bool has_lost_rank =
       has_sizes && is_unsized && (each.op == "Reshape" || each.op == "Expand") && model_.opset("") < kFirstThatTells;
-  const bool loses_rank = has_lost_rank || !has_inference(each) ||
+  const bool loses_rank = has_lost_rank || !is_inferred ||
                           (!has_sizes && !is_measure && std::ranges::any_of(each.inputs, is_unranked));
   for (const ValueId output : each.outputs) {
     if (output == kAbsent) continue;
-    const auto& own = type(output).shape;
+    const Shape* own = shape(output);
     // The file may state what inference does not find.
-    const bool is_stated = !is_made(output) && graph_.value(output).declared.shape.has_value();
-    vague_[at(output)] = !is_stated && own && !own->empty() && (is_unsized || is_behind);
-    unranked_[at(output)] = !is_stated && loses_rank;
+    const bool is_stated = declared(output) != nullptr;
+    values_[at(output)].is_vague = (is_unsized || is_behind) && !is_stated && own != nullptr && !own->empty();
+    values_[at(output)].is_unranked = loses_rank && !is_stated;
   }
 }
 
@@ -139,7 +140,7 @@ bool LoadedGraph::apply_rules() {
 }
 
 bool LoadedGraph::is_neutral(ValueId number, ValueId operand, double value) const {
-  const Shape *few = shape(number), *many = operand == kAbsent || unranked_[at(operand)] ? nullptr : shape(operand);
+  const Shape *few = shape(number), *many = operand == kAbsent || values_[at(operand)].is_unranked ? nullptr : shape(operand);
   const TensorValue* held = known(number);
   return is_constant(number) && held != nullptr && held->size() == 1 && is_all_of(*held, value) && few != nullptr &&
          many != nullptr && few->size() <= many->size();
@@ -153,17 +154,17 @@ bool LoadedGraph::apply_rule(std::int32_t id) {
     if (!produces_output(each)) return bypass(id, first);
     // The node before it writes the output of the model instead.
     const std::int32_t before = writer(first);
-    if (before < 0 || output_[at(first)] || readers(first).size() != 1 || !each.captured.empty()) return false;
+    if (before < 0 || values_[at(first)].is_output || readers(first).size() != 1 || !each.captured.empty()) return false;
     const ValueId result = each.outputs.front();
     remove(id);
-    writer_[at(first)] = -1;
+    values_[at(first)].writer = -1;
     std::ranges::replace(node(before).outputs, first, result);
     link(before);
     return true;
   }
   if (each.op == "Dropout") {
     const bool has_mask = each.outputs.size() > 1 && each.outputs[1] != kAbsent &&
-                          (output_[at(each.outputs[1])] || !readers(each.outputs[1]).empty());
+                          (values_[at(each.outputs[1])].is_output || !readers(each.outputs[1]).empty());
     const TensorValue* trains = known(input(2));
     const TensorValue* ratio = known(second);
     const bool is_training = input(2) != kAbsent && (trains == nullptr || !is_all_of(*trains, 0));
@@ -191,7 +192,7 @@ bool LoadedGraph::apply_rule(std::int32_t id) {
     if (!is_stored_one || produces_output(each)) return false;
     const ValueId result = each.outputs.front();
     const ValueId moved = add_value(result, type(result), true);
-    if (const TensorValue* held = known(result)) constants_.emplace(moved, held);
+    values_[at(moved)].known = known(result);
     return bypass(id, moved);
   }
   if (each.op == "Expand") {
@@ -225,7 +226,7 @@ bool LoadedGraph::apply_rule(std::int32_t id) {
     const std::int32_t before = writer(first);
     if (before < 0 || node(before).op != "Not" || each.inputs.size() < 3) return false;
     const std::vector<std::int32_t> all = readers(first);
-    if (output_[at(first)] ||
+    if (values_[at(first)].is_output ||
         !std::ranges::all_of(all, [&](std::int32_t reader) { return node(reader).op == "Where"; }))
       return false;
     const ValueId condition = node(before).inputs[0];
@@ -338,7 +339,7 @@ void LoadedGraph::split_dequantised() {
       continue;
     const LoadedNode each = nodes_[n];
     const ValueId result = each.outputs.front();
-    bool is_first = !output_[at(result)];
+    bool is_first = !values_[at(result)].is_output;
     const std::vector<std::int32_t> all = readers(result);
     for (const std::int32_t reader : all)
       for (std::size_t i = 0; i < node(reader).inputs.size(); ++i) {
@@ -374,7 +375,7 @@ bool LoadedGraph::remove_double_pairs() {
       continue;
     const ValueId result = node(next).outputs.front();
     const std::vector<std::int32_t> last = readers(result);
-    const bool is_alike = type(source).element == type(result).element && !output_[at(result)];
+    const bool is_alike = type(source).element == type(result).element && !values_[at(result)].is_output;
     if (!is_alike || last.empty() || !is_pair(before, id) ||
         !std::ranges::all_of(last, [&](std::int32_t each) { return dequantises(node(each)) && is_pair(next, each); }))
       continue;
@@ -393,9 +394,9 @@ std::string LoadedGraph::key_of(ValueId value) const {
                                     ElementType::Int32, ElementType::Int64};
   const TensorValue* held = known(value);
   // An old file lists its stored tensors as inputs, too.
+  const Tensor* tensor = tensor_of(value);
   const bool is_in_file =
-      value != kAbsent && !is_made(value) &&
-      (is_stored(value) || constants_.contains(value) || (release_ >= kSince1_27 && graph_.is_stored(value)));
+      tensor != nullptr && (graph_.is_stored(value) ? is_stored(value) || release_ >= kSince1_27 : tensor->value.has_value());
   if (std::string place = left_out(value); !place.empty() && is_in_file) return place;
   if (!is_in_file || !is_constant(value) || held == nullptr || held->size() > kShared ||
       std::ranges::find(kTypes, type(value).element) == std::end(kTypes))
@@ -507,17 +508,17 @@ bool LoadedGraph::fold_constants() {
       is_known =
           std::ranges::all_of(each.inputs, [&](ValueId value) { return value == kAbsent || is_constant(value); });
     }
+    if (!is_known) continue;
     const bool is_tensor = std::ranges::all_of(
         each.outputs, [&](ValueId value) { return value == kAbsent || type(value).container == Container::Tensor; });
     const auto is_half = [&](ValueId value) {
       return value != kAbsent && is_float(type(value).element) && bits(type(value).element) == 16;
     };
-    const bool has_kernel =
-        !is_defined_by_others(each) && (runs_halves_on_cpu(each.op) || (std::ranges::none_of(each.inputs, is_half) &&
-                                                                        std::ranges::none_of(each.outputs, is_half)));
-    if (!is_known || !is_tensor || !has_kernel) continue;
+    const bool has_halves = std::ranges::any_of(each.inputs, is_half) || std::ranges::any_of(each.outputs, is_half);
+    const bool has_kernel = !is_defined_by_others(each) && (!has_halves || runs_halves_on_cpu(each.op));
+    if (!is_tensor || !has_kernel) continue;
     for (const ValueId output : each.outputs)
-      if (output != kAbsent) constant_[at(output)] = true;
+      if (output != kAbsent) values_[at(output)].is_constant = true;
     const std::vector<ValueId> inputs = each.inputs;
     remove(n);
     for (const ValueId input : inputs)

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 #include <utility>
 
+#include "graph/index.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
 
@@ -55,20 +55,22 @@ std::optional<std::vector<std::string>> texts_of(const Attribute& attribute) {
 LoadedGraph::LoadedGraph(const Model& model, const Analysis& analysis)
     : model_(model),
       graph_(model.main()),
-      analysis_(analysis),
-      constant_(graph_.values.size(), false),
-      output_(graph_.values.size(), false),
-      unranked_(graph_.values.size(), false),
-      vague_(graph_.values.size(), false),
-      writer_(graph_.values.size(), -1),
-      readers_(graph_.values.size()) {
-  for (std::size_t i = 0; i < graph_.values.size(); ++i) {
+      values_(graph_.values.size()),
+      producers_(producers_of(graph_)) {
+  for (std::size_t i = 0; i < values_.size(); ++i) {
     const auto value = static_cast<ValueId>(i);
-    constant_[i] =
+    LoadedValue& each = values_[i];
+    each.original = value;
+    each.type = &analysis.types[i];
+    each.is_constant =
         is_stored(value) || (graph_.is_stored(value) && model.ir_version > 0 && model.ir_version < kOverridable);
+    const Tensor* tensor = tensor_of(value);
+    if (tensor != nullptr) each.known = tensor->value.get();
+    if (!graph_.is_stored(value) && analysis.values[i]) each.known = analysis.values[i].get();
   }
   for (const ValueId output : graph_.outputs)
-    if (output != kAbsent) output_[at(output)] = true;
+    if (output != kAbsent) values_[at(output)].is_output = true;
+  nodes_.reserve(graph_.nodes.size());
   for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
     const Node& from = graph_.nodes[n];
     LoadedNode& node = nodes_.emplace_back();
@@ -76,24 +78,26 @@ LoadedGraph::LoadedGraph(const Model& model, const Analysis& analysis)
     node.like = &from;
     node.op = from.op_type;
     node.domain = plain_domain(from.domain);
+    node.is_gone = node.op == "Constant" && is_plain(node);
+    if (node.is_gone) {
+      for (const ValueId output : from.outputs)
+        if (output != kAbsent) values_[at(output)].is_constant = true;
+      continue;
+    }
     node.inputs.assign(from.inputs.begin(), from.inputs.end());
     node.outputs.assign(from.outputs.begin(), from.outputs.end());
     const std::vector<GraphId> bodies = from.bodies();
     node.has_bodies = !bodies.empty();
     for (const GraphId body : bodies) find_captured(body, node.captured);
-    const bool is_stored = node.op == "Constant" && is_plain(node);
-    node.is_gone = is_stored;
-    if (!is_stored) link(node.file);
-    if (!is_stored) continue;
-    const Tensor* tensor = from.constant();
-    for (const ValueId output : node.outputs) {
-      if (output == kAbsent) continue;
-      constant_[at(output)] = true;
-      if (tensor == nullptr) continue;
-      tensors_.emplace(output, tensor);
-      if (tensor->value) constants_.emplace(output, &*tensor->value);
-    }
+    link(node.file);
   }
+}
+
+const Tensor* LoadedGraph::tensor_of(ValueId value) const {
+  if (value == kAbsent || is_made(value)) return nullptr;
+  if (graph_.is_stored(value)) return &graph_.initializer(graph_.value(value).initializer);
+  const std::int32_t producer = producers_[at(value)];
+  return producer < 0 ? nullptr : graph_.node(producer).constant();
 }
 
 // The values of the main graph that the body and its own bodies read.
@@ -108,16 +112,21 @@ void LoadedGraph::find_captured(GraphId body, std::vector<ValueId>& values) cons
     for (const GraphId inner : node.bodies()) find_captured(inner, values);
 }
 
+void LoadedGraph::find_reads(const Node& node, std::vector<ValueId>& values) const {
+  values.assign(node.inputs.begin(), node.inputs.end());
+  for (const GraphId body : node.bodies()) find_captured(body, values);
+}
+
 bool LoadedGraph::is_fixed(ValueId value) const {
   const Shape* sizes = shape(value);
-  return sizes != nullptr && !vague_[at(value)] &&
+  return sizes != nullptr && !values_[at(value)].is_vague &&
          std::ranges::all_of(*sizes, [](const Dim& size) { return size.is_constant(); });
 }
 
 std::optional<std::size_t> LoadedGraph::wide_rank(ValueId value) const {
   const Shape* sizes = shape(value);
   if (sizes == nullptr) return std::nullopt;
-  const auto ones = vague_[at(value)] ? 0 : std::ranges::count(*sizes, Dim(1));
+  const auto ones = values_[at(value)].is_vague ? 0 : std::ranges::count(*sizes, Dim(1));
   return sizes->size() - static_cast<std::size_t>(ones);
 }
 
@@ -152,25 +161,9 @@ void LoadedGraph::expand(const Provider& provider) {
   split_dequantised();
 }
 
-const TensorValue* LoadedGraph::known(ValueId value) const {
-  if (value == kAbsent) return nullptr;
-  if (!is_made(value)) {
-    const std::int32_t stored = graph_.value(value).initializer;
-    const auto& held = stored < 0 ? analysis_.values[at(value)] : graph_.initializers[at(stored)].value;
-    if (held) return &*held;
-  }
-  const auto written = constants_.find(value);
-  return written == constants_.end() ? nullptr : written->second;
-}
-
 std::string LoadedGraph::left_out(ValueId value) const {
   constexpr std::int64_t kShared = 8;  // a skeleton compares no larger ones
-  if (value == kAbsent || is_made(value) || !is_constant(value)) return "";
-  const std::int32_t stored = graph_.value(value).initializer;
-  const auto written = tensors_.find(value);
-  const Tensor* tensor = stored >= 0                 ? &graph_.initializers[at(stored)]
-                         : written == tensors_.end() ? nullptr
-                                                     : written->second;
+  const Tensor* tensor = is_constant(value) ? tensor_of(value) : nullptr;
   if (tensor == nullptr || tensor->value || !tensor->extent.location.empty() || tensor->extent.offset == 0 ||
       !tensor->type.shape || element_count(*tensor->type.shape).value64().value_or(kShared + 1) > kShared)
     return "";
@@ -181,27 +174,30 @@ void LoadedGraph::link(std::int32_t id) {
   order_.clear();
   const LoadedNode& each = node(id);
   for (const ValueId output : each.outputs)
-    if (output != kAbsent) writer_[at(output)] = id;
+    if (output != kAbsent) values_[at(output)].writer = id;
   for (const std::vector<ValueId>* values : {&each.inputs, &each.captured})
     for (const ValueId value : *values) {
       if (value == kAbsent) continue;
-      std::vector<std::int32_t>& list = readers_[at(value)];
+      std::vector<std::int32_t>& list = values_[at(value)].readers;
       const auto place = std::ranges::lower_bound(list, id);
       if (place == list.end() || *place != id) list.insert(place, id);
     }
 }
 
 ValueId LoadedGraph::add_value(ValueId original, TensorType type, bool is_constant) {
-  const auto value = static_cast<ValueId>(constant_.size());
-  constant_.push_back(is_constant);
-  output_.push_back(false);
-  unranked_.push_back(unranked_[at(original)]);
-  vague_.push_back(vague_[at(original)]);
-  writer_.push_back(-1);
-  readers_.emplace_back();
-  originals_.push_back(this->original(original));
-  retyped_.emplace(value, std::move(type));
+  const auto value = static_cast<ValueId>(values_.size());
+  LoadedValue& made = values_.emplace_back();
+  const LoadedValue& from = values_[at(original)];
+  made.original = from.original;
+  made.is_constant = is_constant;
+  made.is_vague = from.is_vague;
+  made.is_unranked = from.is_unranked;
+  retype(value, std::move(type));
   return value;
+}
+
+void LoadedGraph::retype(ValueId value, TensorType type) {
+  values_[at(value)].type = &made_types_.emplace_back(std::move(type));
 }
 
 std::int32_t LoadedGraph::add_node(LoadedNode node) {
@@ -224,7 +220,7 @@ const std::vector<std::int32_t>& LoadedGraph::order() const {
   std::vector<std::int32_t> before;
   const auto is_read = [&](const LoadedNode& each) {
     return std::ranges::any_of(each.outputs,
-                               [&](ValueId value) { return value != kAbsent && !readers_[at(value)].empty(); });
+                               [&](ValueId value) { return value != kAbsent && !values_[at(value)].readers.empty(); });
   };
   for (std::size_t n = 0; n < nodes_.size(); ++n)
     if (!nodes_[n].is_gone && !is_read(nodes_[n])) stack.emplace_back(static_cast<std::int32_t>(n), false);
@@ -247,7 +243,7 @@ const std::vector<std::int32_t>& LoadedGraph::order() const {
 }
 
 std::int32_t LoadedGraph::only_reader(ValueId value) const {
-  if (value == kAbsent || output_[at(value)]) return -1;
+  if (value == kAbsent || values_[at(value)].is_output) return -1;
   const std::vector<std::int32_t>& found = readers(value);
   if (found.size() != 1) return -1;
   const LoadedNode& reader = node(found.front());
@@ -256,12 +252,12 @@ std::int32_t LoadedGraph::only_reader(ValueId value) const {
 }
 
 bool LoadedGraph::produces_output(const LoadedNode& each) const {
-  return std::ranges::any_of(each.outputs, [&](ValueId value) { return value != kAbsent && output_[at(value)]; });
+  return std::ranges::any_of(each.outputs, [&](ValueId value) { return value != kAbsent && values_[at(value)].is_output; });
 }
 
 void LoadedGraph::replace(ValueId from, ValueId to) {
   order_.clear();
-  const std::vector<std::int32_t> all = std::exchange(readers_[at(from)], {});
+  const std::vector<std::int32_t> all = std::exchange(values_[at(from)].readers, {});
   for (const std::int32_t id : all) {
     for (std::vector<ValueId>* values : {&node(id).inputs, &node(id).captured}) std::ranges::replace(*values, from, to);
     link(id);
@@ -272,7 +268,7 @@ void LoadedGraph::set_input(std::int32_t id, std::size_t i, ValueId value) {
   order_.clear();
   const ValueId old = std::exchange(node(id).inputs[i], value);
   const auto reads = [&](const std::vector<ValueId>& values) { return std::ranges::find(values, old) != values.end(); };
-  if (old != kAbsent && !reads(node(id).inputs) && !reads(node(id).captured)) std::erase(readers_[at(old)], id);
+  if (old != kAbsent && !reads(node(id).inputs) && !reads(node(id).captured)) std::erase(values_[at(old)].readers, id);
   link(id);
 }
 
@@ -280,10 +276,10 @@ void LoadedGraph::remove(std::int32_t id) {
   order_.clear();
   node(id).is_gone = true;
   for (const ValueId output : node(id).outputs)
-    if (output != kAbsent && writer_[at(output)] == id) writer_[at(output)] = -1;
+    if (output != kAbsent && values_[at(output)].writer == id) values_[at(output)].writer = -1;
   for (const std::vector<ValueId>* values : {&node(id).inputs, &node(id).captured})
     for (const ValueId value : *values)
-      if (value != kAbsent) std::erase(readers_[at(value)], id);
+      if (value != kAbsent) std::erase(values_[at(value)].readers, id);
 }
 
 void LoadedGraph::remove_unread(std::int32_t id) {
@@ -315,7 +311,8 @@ void LoadedGraph::fuse(std::int32_t into, std::int32_t next) {
 }
 
 std::vector<bool> LoadedGraph::computed() const {
-  std::vector<bool> known = constant_;
+  std::vector<bool> known;
+  for (const LoadedValue& each : values_) known.push_back(each.is_constant);
   const auto is_known = [&](ValueId value) { return value == kAbsent || known[at(value)]; };
   for (const std::int32_t id : order())
     if (std::ranges::all_of(node(id).inputs, is_known) && std::ranges::all_of(node(id).captured, is_known))
@@ -325,44 +322,41 @@ std::vector<bool> LoadedGraph::computed() const {
 }
 
 std::vector<bool> LoadedGraph::constant_in_file() const {
-  std::vector<bool> known(graph_.values.size());
-  for (std::size_t i = 0; i < known.size(); ++i) known[i] = is_stored(static_cast<ValueId>(i));
-  const auto is_known = [&](ValueId value) { return value == kAbsent || known[at(value)]; };
-  for (const Node& from : graph_.nodes) {
-    std::vector<ValueId> reads(from.inputs.begin(), from.inputs.end());
-    for (const GraphId body : from.bodies()) find_captured(body, reads);
-    if (is_random(from.op_type) || !std::ranges::all_of(reads, is_known)) continue;
-    for (const ValueId output : from.outputs)
-      if (output != kAbsent) known[at(output)] = true;
+  std::vector<bool> is_constant(graph_.nodes.size());
+  std::vector<ValueId> reads;
+  const auto is_known = [&](ValueId value) {
+    return value == kAbsent || (producers_[at(value)] >= 0 ? is_constant[at(producers_[at(value)])] : is_stored(value));
+  };
+  for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
+    if (is_random(graph_.nodes[n].op_type)) continue;
+    find_reads(graph_.nodes[n], reads);
+    is_constant[n] = std::ranges::all_of(reads, is_known);
   }
-  return known;
+  return is_constant;
 }
 
 std::vector<bool> LoadedGraph::covered(const std::vector<ValueId>& copied) const {
-  std::vector<bool> is_present(constant_.size(), false), is_covered(graph_.nodes.size(), false);
-  std::vector<std::int32_t> made(graph_.values.size(), -1);  // by the file's nodes
-  for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
-    for (const ValueId output : graph_.nodes[n].outputs)
-      if (output != kAbsent) made[at(output)] = static_cast<std::int32_t>(n);
+  std::vector<bool> is_present(values_.size(), false), is_covered(graph_.nodes.size(), false);
+  std::vector<std::int32_t> last_walk(graph_.nodes.size(), 0);  // that came to the node
+  std::int32_t walks = 0;
+  std::vector<std::int32_t> todo;
+  std::vector<ValueId> reads;
   for (const LoadedNode& each : nodes_)
     if (!each.is_gone)
       for (const ValueId output : each.outputs)
         if (output != kAbsent) is_present[at(output)] = true;
   const auto walk = [&](const std::vector<ValueId>& outputs, const std::vector<ValueId>& inputs) {
-    std::set<std::int32_t> seen;
-    std::vector<std::int32_t> todo;
+    ++walks;
     const auto add = [&](ValueId value) {
-      if (value != kAbsent && !is_made(value) && made[at(value)] >= 0 && seen.insert(made[at(value)]).second)
-        todo.push_back(made[at(value)]);
+      const std::int32_t producer = value == kAbsent || is_made(value) ? -1 : producers_[at(value)];
+      if (producer >= 0 && std::exchange(last_walk[at(producer)], walks) != walks) todo.push_back(producer);
     };
     for (const ValueId output : outputs) add(output);
     while (!todo.empty()) {
       const std::int32_t id = todo.back();
       todo.pop_back();
       is_covered[at(id)] = true;
-      const Node& from = graph_.node(id);
-      std::vector<ValueId> reads(from.inputs.begin(), from.inputs.end());
-      for (const GraphId body : from.bodies()) find_captured(body, reads);
+      find_reads(graph_.node(id), reads);
       for (const ValueId value : reads)
         if (value != kAbsent && !is_present[at(value)] && std::ranges::find(inputs, value) == inputs.end()) add(value);
     }
@@ -374,32 +368,23 @@ std::vector<bool> LoadedGraph::covered(const std::vector<ValueId>& copied) const
   return is_covered;
 }
 
-std::vector<Fate> LoadedGraph::fates(const std::vector<bool>& is_covered_later) const {
+std::vector<ValueId> LoadedGraph::cast_halves() const {
   const auto is_half = [&](ValueId value) {
     return value != kAbsent && is_float(type(value).element) && bits(type(value).element) == 16;
   };
-  // The runtime's graph for the CPU has a Cast behind halves that it cannot compute, and behind one node between such.
+  // There is a Cast behind halves that the CPU cannot compute, and behind one node between such.
   const auto lacks = [&](std::int32_t id) { return id >= 0 && !runs_halves_on_cpu(node(id).op); };
   const auto is_between = [&](const LoadedNode& each) {
     return std::ranges::all_of(each.inputs, [&](ValueId value) { return !is_half(value) || lacks(writer(value)); }) &&
            std::ranges::all_of(each.outputs, [&](ValueId value) {
-             return !is_half(value) || (!output_[at(value)] && std::ranges::all_of(readers(value), lacks));
+             return !is_half(value) || (!values_[at(value)].is_output && std::ranges::all_of(readers(value), lacks));
            });
   };
   std::vector<ValueId> cast;
   for (const LoadedNode& each : nodes_)
     if (!each.is_gone && (!runs_halves_on_cpu(each.op) || is_between(each)))
       std::ranges::copy_if(each.outputs, std::back_inserter(cast), is_half);
-  const std::vector<bool> computed = constant_in_file(), is_covered = covered(cast);
-  std::vector<Fate> fates(graph_.nodes.size(), Fate::Folded);
-  for (std::size_t n = 0; n < fates.size(); ++n) {
-    const bool is_constant = std::ranges::all_of(
-        graph_.nodes[n].outputs, [&](ValueId value) { return value == kAbsent || computed[at(value)]; });
-    if (!is_constant && (is_covered[n] || (!is_covered_later.empty() && is_covered_later[n]))) fates[n] = Fate::Fused;
-  }
-  for (const LoadedNode& each : nodes_)
-    if (!each.is_gone && each.file >= 0) fates[at(each.file)] = Fate::Kept;
-  return fates;
+  return cast;
 }
 
 }  // namespace pagoda::inline core

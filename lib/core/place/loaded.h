@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -60,17 +60,12 @@ inline constexpr Release kSince1_21 = {1, 21};  // products of more than two dim
 inline constexpr Release kSince1_27 = {1, 27};  // stored tensors that are inputs, too, are shared since then
 inline constexpr Release kSince1_28 = {1, 28};  // a Transpose passes Elu, Gather and Reshapes that split dims since then
 
-// What became of a node of the file.
-enum class Fate : std::uint8_t {
-  Kept,
-  Folded,  // gone: it depends on no input, computes known sizes, or nothing reads it any more
-  Fused,   // another node does its work
-};
-
 class LoadedGraph {
  public:
   // As the file has it, but for constants.
   LoadedGraph(const Model& model, const Analysis& analysis);
+  LoadedGraph(const LoadedGraph&) = delete;
+  LoadedGraph& operator=(const LoadedGraph&) = delete;
   // Expands operators for which the runtime has no kernels, but those that the provider has kernels for.
   void expand(const Provider& provider);
   // Removes, folds and fuses nodes as the first level of optimisation of this release does.
@@ -87,21 +82,18 @@ class LoadedGraph {
   // By node of the file: whether a node that is left does its work, as a reader of the graph would say it. From each
   // result that is left, the file's graph is walked back to tensors that are left, too. `copied` are written by copies.
   std::vector<bool> covered(const std::vector<ValueId>& copied) const;
-  // By node of the file. `is_covered_later`: covered(), of the graph as it runs.
-  std::vector<Fate> fates(const std::vector<bool>& is_covered_later) const;
-  bool is_constant(ValueId value) const { return value != kAbsent && constant_[at(value)]; }
+  // The results that the runtime's graph for the CPU casts: halves that the CPU cannot compute.
+  std::vector<ValueId> cast_halves() const;
+  // By node of the file: whether it depends on no input, as the file has it.
+  std::vector<bool> constant_in_file() const;
+  bool is_constant(ValueId value) const { return value != kAbsent && values_[at(value)].is_constant; }
   // By value: whether it depends on no input of the model.
   std::vector<bool> computed() const;
-  bool is_output(ValueId value) const { return output_[at(value)]; }
+  bool is_output(ValueId value) const { return values_[at(value)].is_output; }
   std::string_view name(ValueId value) const { return graph_.value(original(value)).name; }
-  const TensorType& type(ValueId value) const {
-    const auto made = retyped_.find(value);
-    return made == retyped_.end() ? analysis_.types[at(value)] : made->second;
-  }
+  const TensorType& type(ValueId value) const { return *values_[at(value)].type; }
   // The file's tensor that a tensor of this graph holds, perhaps transposed.
-  ValueId original(ValueId value) const {
-    return is_made(value) ? originals_[at(value) - graph_.values.size()] : value;
-  }
+  ValueId original(ValueId value) const { return values_[at(value)].original; }
   // Null: its rank is not known. Not each of its sizes is one that the runtime knows: is_fixed().
   const Shape* shape(ValueId value) const {
     if (value == kAbsent) return nullptr;
@@ -115,28 +107,44 @@ class LoadedGraph {
   }
   // Whether the runtime knows each size as a number: not behind sizes that are computed when the model runs.
   bool is_fixed(ValueId value) const;
-  const TensorValue* known(ValueId value) const;
+  const TensorValue* known(ValueId value) const { return value == kAbsent ? nullptr : values_[at(value)].known; }
   // Where a skeleton says that the data of a small stored tensor were, equal ones at one place; empty for any other.
   std::string left_out(ValueId value) const;
-  std::int32_t writer(ValueId value) const { return value == kAbsent ? -1 : writer_[at(value)]; }
+  std::int32_t writer(ValueId value) const { return value == kAbsent ? -1 : values_[at(value)].writer; }
   // Nodes that read the value or whose bodies do, in order.
-  const std::vector<std::int32_t>& readers(ValueId value) const { return readers_[at(value)]; }
+  const std::vector<std::int32_t>& readers(ValueId value) const { return values_[at(value)].readers; }
 
  private:
   class Fuser;       // fusions.cpp
   class Transposer;  // transposes.cpp
 
+  struct LoadedValue {
+    const TensorType* type = nullptr;  // of the analysis, or in made_types_
+    const TensorValue* known = nullptr;
+    ValueId original = kAbsent;
+    std::int32_t writer = -1;
+    std::vector<std::int32_t> readers;  // sorted
+    bool is_constant = false;
+    bool is_output = false;
+    bool is_vague = false;     // some size is not known to the runtime's inference
+    bool is_unranked = false;  // nor is its rank
+  };
+
   static std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
   LoadedNode& node(std::int32_t id) { return nodes_[at(id)]; }
   const LoadedNode& node(std::int32_t id) const { return nodes_[at(id)]; }
   bool is_stored(ValueId value) const { return graph_.is_stored(value) && !graph_.value(value).is_default; }
-  std::vector<bool> constant_in_file() const;  // by value: whether it depends on no input, as the file has it
+  // Of a stored tensor, or of a Constant node; null: of neither.
+  const Tensor* tensor_of(ValueId value) const;
   void find_captured(GraphId body, std::vector<ValueId>& values) const;
+  // The values that a node of the file reads, its bodies among it.
+  void find_reads(const Node& node, std::vector<ValueId>& values) const;
 
   // The number of sizes that may not be 1.
   std::optional<std::size_t> wide_rank(ValueId value) const;
   bool is_made(ValueId value) const { return value != kAbsent && at(value) >= graph_.values.size(); }
   ValueId add_value(ValueId original, TensorType type, bool is_constant = false);
+  void retype(ValueId value, TensorType type);
   std::int32_t add_node(LoadedNode node);
   // Its only output is new: `original`, of this type.
   std::int32_t add_node(LoadedNode node, ValueId original, TensorType type);
@@ -191,19 +199,12 @@ class LoadedGraph {
 
   const Model& model_;
   const Graph& graph_;
-  const Analysis& analysis_;
   Release release_;
   std::vector<LoadedNode> nodes_;
-  std::vector<bool> constant_, output_;
-  std::vector<bool> unranked_;                                 // nor is its rank
-  std::vector<bool> vague_;                                    // some size is not known to the runtime's inference
-  std::vector<ValueId> originals_;                             // of values that the runtime made
-  std::unordered_map<ValueId, TensorType> retyped_;            // these, and stored tensors that it transposed
-  std::unordered_map<ValueId, const TensorValue*> constants_;  // of Constant nodes, and stored ones of another shape
-  std::unordered_map<ValueId, const Tensor*> tensors_;         // of Constant nodes
-  std::vector<std::int32_t> writer_;
-  std::vector<std::vector<std::int32_t>> readers_;  // sorted
-  mutable std::vector<std::int32_t> order_;         // empty: not known since the last change
+  std::vector<LoadedValue> values_;
+  std::deque<TensorType> made_types_;        // of values that the runtime made, and stored tensors that it transposed
+  const std::vector<std::int32_t> producers_;  // by value of the file: its node
+  mutable std::vector<std::int32_t> order_;    // empty: not known since the last change
 };
 
 }  // namespace pagoda::inline core

@@ -35,7 +35,7 @@ bool is_narrow_float(ElementType type) { return is_float(type) && bits(type) <= 
 
 class Placer {
  public:
-  Placer(const Model& model, const LoadedGraph& loaded, const Provider& provider, const PlaceOptions& options)
+  Placer(const Model& model, LoadedGraph& loaded, const Provider& provider, const PlaceOptions& options)
       : model_(model),
         loaded_(loaded),
         nodes_(loaded.nodes()),
@@ -71,33 +71,37 @@ class Placer {
   // Of the nodes that are left, and of the others. The answers of some releases name the nodes that run: what a later
   // level fused is then part of another node, and so is what was made anew, unless all nodes are on the provider.
   void name_fates() {
-    LoadedGraph running = loaded_;
+    const std::vector<bool> is_covered = loaded_.covered(loaded_.cast_halves());
     std::vector<std::int32_t> moved;
     std::vector<bool> is_taken(nodes_.size());
     for (const std::int32_t n : order_) {
       is_taken[index(n)] = is_on(n, PlacedOn::Provider);
       if (is_taken[index(n)] && is_in(provider_.channels_last, nodes_[index(n)])) moved.push_back(n);
     }
-    if (!provider_.channels_last.empty()) running.change_layout(moved);
-    if (form_ == PlacementForm::Default) running.fuse_late(provider_.fusions, is_taken);
+    if (!provider_.channels_last.empty()) loaded_.change_layout(moved);
+    if (form_ == PlacementForm::Default) loaded_.fuse_late(provider_.fusions, is_taken);
     std::vector<ValueId> copied;
     for (const PlacedCopy& copy : result_.copies)
       if (copy.is_to_host) copied.push_back(copy.value);
     const bool is_mixed = std::ranges::any_of(order_, [&](std::int32_t n) { return is_on(n, PlacedOn::Cpu); });
-    for (const Fate fate : loaded_.fates(provider_.compiles_parts ? std::vector<bool>() : running.covered(copied)))
-      result_.nodes.push_back(
-          {.on = fate == Fate::Fused ? PlacedOn::Fused : PlacedOn::Folded, .part = -1, .reason = {}});
+    const std::vector<bool> is_constant = loaded_.constant_in_file(),
+                            is_covered_later = provider_.compiles_parts ? is_covered : loaded_.covered(copied);
+    result_.nodes.resize(is_constant.size());
+    for (std::size_t n = 0; n < is_constant.size(); ++n) {
+      const bool is_fused = !is_constant[n] && (is_covered[n] || is_covered_later[n]);
+      result_.nodes[n].on = is_fused ? PlacedOn::Fused : PlacedOn::Folded;
+    }
     for (const std::int32_t n : order_) {
-      const LoadedNode &asked = nodes_[index(n)], &run = running.nodes()[index(n)];
-      if (asked.file < 0) continue;
-      const bool is_expanded = asked.is_expanded || (is_on(n, PlacedOn::Cpu) && is_defined_by_others(asked));
-      const bool is_renamed = provider_.names_what_runs && run.is_remade && is_mixed;
+      const LoadedNode& node = nodes_[index(n)];
+      if (node.file < 0) continue;
+      const bool is_expanded = node.is_expanded || (is_on(n, PlacedOn::Cpu) && is_defined_by_others(node));
+      const bool is_renamed = provider_.names_what_runs && node.is_remade && is_mixed;
       // A Q or DQ is made anew beside a Transpose, and judged as before.
-      const bool is_pair = quantises(asked) || dequantises(asked);
-      const bool is_gone = run.is_gone && (provider_.names_what_runs ||
-                                           (is_taken[index(n)] && !provider_.channels_last.empty() && !is_pair));
+      const bool is_pair = quantises(node) || dequantises(node);
+      const bool is_gone = node.is_gone && (provider_.names_what_runs ||
+                                            (is_taken[index(n)] && !provider_.channels_last.empty() && !is_pair));
       if (is_expanded || is_renamed || is_gone) rows_[index(n)] = {.on = PlacedOn::Fused, .part = -1, .reason = {}};
-      result_.nodes[index(asked.file)] = std::move(rows_[index(n)]);
+      result_.nodes[index(node.file)] = std::move(rows_[index(n)]);
     }
   }
   static bool is_in(const std::vector<std::string>& operators, const LoadedNode& node) {
@@ -120,14 +124,10 @@ class Placer {
     return known != nullptr && contains(known->host_inputs, i);
   }
 
-  // The version of the operator that the model's imports select; empty: the operator is younger.
-  std::optional<OperatorVersion> version_of(const ProviderOperator& known, const LoadedNode& node) const {
-    const std::int64_t imported = model_.opset(node.domain);
-    std::optional<OperatorVersion> found;
-    if (known.versions.empty()) found.emplace().since = imported;
-    for (const OperatorVersion& each : known.versions)
-      if (each.since <= imported) found = each;
-    return found;
+  // The version of the operator that an opset selects; null: the operator is younger.
+  static const OperatorVersion* version_of(const ProviderOperator& known, std::int64_t imported) {
+    const auto next = std::ranges::upper_bound(known.versions, imported, {}, &OperatorVersion::since);
+    return next == known.versions.begin() ? nullptr : &*std::prev(next);
   }
 
   static bool fits_version(const ProviderKernel& kernel, std::int64_t version) {
@@ -151,8 +151,9 @@ class Placer {
   // Why no kernel fits; empty if one does.
   std::string no_kernel(const LoadedNode& node, const ProviderOperator* known) const {
     if (known == nullptr || known->kernels.empty()) return "no kernel: operator";
-    const std::optional<OperatorVersion> version = version_of(*known, node);
-    if (!version) return "no kernel: opset";
+    const OperatorVersion imported = {.since = model_.opset(node.domain), .inputs = {}, .outputs = {}};
+    const OperatorVersion* version = known->versions.empty() ? &imported : version_of(*known, imported.since);
+    if (version == nullptr) return "no kernel: opset";
     bool is_version_known = false;
     ValueId wrong = kAbsent;
     for (const ProviderKernel& kernel : known->kernels) {
@@ -207,8 +208,8 @@ class Placer {
     row.on = row.reason.empty() ? PlacedOn::Provider : row.reason == kUnknownType ? PlacedOn::Unknown : PlacedOn::Cpu;
     if (row.reason.empty()) kernels_[index(unit.node)] = known;
     if (row.on == PlacedOn::Cpu) units_.leave_on_cpu(unit.node);
-    for (const std::vector<std::int32_t>& others : {unit.before, unit.behind})
-      for (const std::int32_t other : others)
+    for (const std::vector<std::int32_t>* others : {&unit.before, &unit.behind})
+      for (const std::int32_t other : *others)
         if (units_.of(other) == id) rows_[index(other)] = row;
   }
 
@@ -349,7 +350,7 @@ class Placer {
   }
 
   const Model& model_;
-  const LoadedGraph& loaded_;
+  LoadedGraph& loaded_;
   const std::vector<LoadedNode>& nodes_;
   const Provider& provider_;
   PlacementForm form_;

@@ -17,8 +17,8 @@ bool LoadedGraph::fuse_sums(bool keeps_attention) {
   bool has_changed = false;
   const std::vector<std::int32_t> order = this->order();
   for (const std::int32_t id : order) {
+    if (node(id).is_gone || node(id).op != "MatMul" || !is_plain(node(id))) continue;
     const LoadedNode product = node(id);
-    if (product.is_gone || product.op != "MatMul" || !is_plain(product)) continue;
     const std::int32_t next = only_reader(product.outputs.front());
     if (next < 0 || node(next).op != "Add" || !is_plain(node(next))) continue;
     const ValueId left = product.inputs[0], right = product.inputs[1];
@@ -33,7 +33,7 @@ bool LoadedGraph::fuse_sums(bool keeps_attention) {
     if (!is_matrix && (!is_fixed(left) || !is_fixed(right))) continue;
     if (!is_matrix && keeps_attention && feeds_attention(product, sum)) continue;
     const bool is_row = added->size() == 1 && (*added)[0] == width;
-    const bool is_vague = vague_[at(left)] || vague_[at(bias)];
+    const bool is_vague = values_[at(left)].is_vague || values_[at(bias)].is_vague;
     const auto fits = [&](const Dim& height) {
       return (height == Dim(1) && (*added)[1] == width) ||
              (!is_vague && height == (*rows)[0] && ((*added)[1] == Dim(1) || (*added)[1] == width));
@@ -100,7 +100,7 @@ std::int32_t LoadedGraph::add_reshape(ValueId from, TensorType type) {
 
 bool LoadedGraph::is_same_size(ValueId a, ValueId b, std::size_t axis) const {
   const Shape *x = shape(a), *y = shape(b);
-  return x != nullptr && y != nullptr && !vague_[at(a)] && !vague_[at(b)] && axis < x->size() && axis < y->size() &&
+  return x != nullptr && y != nullptr && !values_[at(a)].is_vague && !values_[at(b)].is_vague && axis < x->size() && axis < y->size() &&
          (*x)[axis] == (*y)[axis];
 }
 
@@ -136,7 +136,7 @@ std::optional<std::vector<std::int64_t>> LoadedGraph::shape_of_concat(std::int32
     }
     const Shape* form = shape(input);
     const bool is_single =
-        form != nullptr && !vague_[at(input)] && (form->empty() || (form->size() == 1 && (*form)[0] == Dim(1)));
+        form != nullptr && !values_[at(input)].is_vague && (form->empty() || (form->size() == 1 && (*form)[0] == Dim(1)));
     if (!is_single || others++ > 0) return std::nullopt;
     sizes.push_back(-1);
   }
@@ -181,10 +181,10 @@ bool LoadedGraph::fuse_reshapes() {
       continue;
     }
     const ValueId sizes = each.inputs[1];
-    std::erase(readers_[at(sizes)], id);
+    std::erase(values_[at(sizes)].readers, id);
     remove_unread(concat);
-    readers_[at(sizes)] = {id};
-    constant_[at(sizes)] = true;
+    values_[at(sizes)].readers = {id};
+    values_[at(sizes)].is_constant = true;
     has_changed = true;
   }
   return has_changed;

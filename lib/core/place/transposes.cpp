@@ -155,11 +155,11 @@ class LoadedGraph::Transposer {
 
   // Only nodes of this graph read the value: no body reads it, and it is not an output of the model.
   bool is_local(ValueId value) const {
-    return !graph_.output_[at(value)] && std::ranges::none_of(graph_.readers(value), [&](std::int32_t id) {
+    return !graph_.values_[at(value)].is_output && std::ranges::none_of(graph_.readers(value), [&](std::int32_t id) {
       return std::ranges::find(node(id).captured, value) != node(id).captured.end();
     });
   }
-  bool is_unread(ValueId value) const { return !graph_.output_[at(value)] && graph_.readers(value).empty(); }
+  bool is_unread(ValueId value) const { return !graph_.values_[at(value)].is_output && graph_.readers(value).empty(); }
   void remove_if_unread(std::int32_t id) {
     if (is_unread(node(id).outputs.front())) graph_.remove(id);
   }
@@ -282,8 +282,7 @@ class LoadedGraph::Transposer {
   void set_dequantised(std::int32_t id, ValueId source, std::int64_t axis) {
     graph_.set_input(id, 0, source);
     if (axis >= 0) set_axes(id, {axis});
-    graph_.retyped_.insert_or_assign(result(id),
-                                     TensorType{graph_.type(result(id)).element, graph_.type(source).shape});
+    graph_.retype(result(id), {graph_.type(result(id)).element, graph_.type(source).shape});
   }
 
   // A QuantizeLinear and a DequantizeLinear like `model` behind `id`.
@@ -323,7 +322,7 @@ class LoadedGraph::Transposer {
       replace_inputs(value, result(undo));
       graph_.set_input(undo, 0, value);
     }
-    graph_.retyped_.insert_or_assign(value, std::move(type));
+    graph_.retype(value, std::move(type));
   }
 
   void transpose_input(std::int32_t id, std::size_t i, const Axes& perm) {
@@ -648,7 +647,7 @@ class LoadedGraph::Transposer {
       graph_.remove(id);
       replace_inputs(source, last);
       std::ranges::replace(node(before).outputs, source, last);
-      graph_.writer_[at(source)] = -1;
+      graph_.values_[at(source)].writer = -1;
       graph_.link(before);
     } else {
       graph_.remove(id);
@@ -763,13 +762,13 @@ class LoadedGraph::Transposer {
       return true;
     }
     const std::int32_t writer = graph_.writer(source);
-    if (!graph_.readers(last).empty() || !graph_.output_[at(last)] || writer < 0 ||
+    if (!graph_.readers(last).empty() || !graph_.values_[at(last)].is_output || writer < 0 ||
         graph_.only_reader(source) != before)
       return false;
     graph_.remove(id);
     graph_.remove(before);
     std::ranges::replace(node(writer).outputs, source, last);
-    graph_.writer_[at(source)] = -1;
+    graph_.values_[at(source)].writer = -1;
     graph_.link(writer);
     return true;
   }

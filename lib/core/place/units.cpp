@@ -29,7 +29,7 @@ NodeUnits::NodeUnits(const LoadedGraph& loaded, const std::vector<ProviderUnit>&
     : loaded_(loaded), of_(loaded.nodes().size()), left_(loaded.nodes().size(), false) {
   const std::vector<LoadedNode>& nodes = loaded_.nodes();
   for (std::size_t n = 0; n < nodes.size(); ++n) {
-    if (nodes[n].is_gone) continue;
+    if (nodes[n].is_gone || kinds.empty()) continue;
     const auto id = static_cast<std::int32_t>(n);
     const std::string name = qualified_name(nodes[n]);
     NodeUnit unit;
@@ -59,8 +59,9 @@ NodeUnits::NodeUnits(const LoadedGraph& loaded, const std::vector<ProviderUnit>&
 }
 
 void NodeUnits::add(NodeUnit unit) {
-  for (const std::vector<std::int32_t>& nodes : {std::vector{unit.node}, unit.before, unit.behind})
-    for (const std::int32_t each : nodes) of_[at(each)].push_back(units_.size());
+  of_[at(unit.node)].push_back(units_.size());
+  for (const std::vector<std::int32_t>* nodes : {&unit.before, &unit.behind})
+    for (const std::int32_t each : *nodes) of_[at(each)].push_back(units_.size());
   units_.push_back(std::move(unit));
 }
 

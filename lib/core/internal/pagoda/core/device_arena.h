@@ -5,7 +5,7 @@
 // tensor's own size. Tensors arrive in the order of a hash table that differs from process to process, and with it what
 // the regions add up to: hence a range.
 // Source: onnxruntime/core/framework/bfc_arena.cc, release 1.31. Compared with the requests of 72 sessions on stand-in
-// CUDA libraries: tests/memory/device_arena_test.cpp.
+// CUDA libraries: tests/placement/device_arena_test.cpp.
 #pragma once
 
 #include <cstdint>
