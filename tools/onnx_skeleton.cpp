@@ -69,6 +69,8 @@ int run(int argc, char** argv) {
   app.add_flag("--list", lists_names, "Name everything that was removed and kept, not only the first of each kind")
       ->excludes(fill_option);
   if (!parse(app, argc, argv)) return kDone;
+  if (output == "-")
+    throw UsageError("--output: '-' is standard output, which has the report; expected a file, such as skeleton.onnx");
   if (fill) {
     pagoda::write_filled(model, output, seed, options);
     return kDone;

@@ -175,6 +175,12 @@ Amount NodeCounts::contraction_ratio() const {
   return contraction.measured.value_or(0) > 0 ? contraction.ratio() : std::nullopt;
 }
 
+double Measured::known_seconds() const {
+  double sum = 0;
+  for (const MeasuredKernel& kernel : kernels) sum += kernel.seconds.value_or(0);
+  return sum;
+}
+
 Amount Measured::kernel_seconds() const {
   Amount sum = 0;
   for (const MeasuredKernel& kernel : kernels) sum = plus(sum, kernel.seconds);

@@ -49,6 +49,11 @@ std::vector<std::int64_t> sizes_along(const EstimateSweep& sweep, const Bindings
   return along;
 }
 
+// The times of some kernels, but not of all, are known, and no other time of the run.
+bool is_sum_of_known(const Measured& measured) {
+  return basis_of(measured) == MeasuredBasis::Kernels && !measured.kernel_seconds() && measured.known_seconds() > 0;
+}
+
 // add_point() and add_run() keep the fastest run of a size and count the others in `slower`. They return why the sizes
 // of the run do not match the estimate; empty if they match.
 std::string add_point(const MeasuredRun& run, const Bindings& sizes, EstimateSweep& sweep, std::size_t& slower) {
@@ -78,13 +83,14 @@ std::string add_run(const Measured& measured, const MeasuredRun& run, const Bind
   part.source = measured.source;
   part.basis = basis_of(measured);
   part.seconds = *run.seconds;
+  part.at_least = is_sum_of_known(measured);
   part.joules = joules_of(run);
   if (measured.spread && measured.runs.size() <= 1) {
     part.shortest = measured.spread->min;
     part.longest = measured.spread->max;
   }
   part.precision = estimate.precision ? estimate.precision : products_of(measured);
-  if (estimate.roofline && estimate.roofline->totals.seconds > 0)
+  if (estimate.roofline && estimate.roofline->totals.seconds > 0 && !part.at_least)
     part.bound_share = (estimate.training && estimate.training->time ? estimate.training->time->seconds
                                                                      : estimate.roofline->totals.seconds) /
                        part.seconds;
@@ -241,7 +247,8 @@ void set_measured(documents::Measured measured, EstimateRequest& request) {
 }
 
 bool is_impossible(const EstimateDocument& estimate) {
-  return estimate.measured && estimate.roofline && !estimate.training && !estimate.roofline->totals.at_least &&
+  return estimate.measured && !estimate.measured->at_least && estimate.roofline && !estimate.training &&
+         !estimate.roofline->totals.at_least &&
          estimate.measured->seconds < estimate.roofline->totals.floor_seconds;
 }
 
@@ -259,7 +266,12 @@ std::string add_measured(const Measured& measured, EstimateDocument& estimate) {
         cat(", and ", unknown, " of its ", base::counted(static_cast<std::int64_t>(measured.kernels.size()), "kernel"),
             unknown == 1 ? " has" : " have", " no time");
   bool is_found = false;
-  for (const MeasuredRun& run : whole_runs(measured)) {
+  std::vector<MeasuredRun> runs = whole_runs(measured);
+  if (is_sum_of_known(measured) && !estimate.sweep) {
+    runs.emplace_back().config = measured.env;
+    runs.back().seconds = measured.known_seconds();
+  }
+  for (const MeasuredRun& run : runs) {
     if (!run.seconds || *run.seconds <= 0) continue;
     std::string mismatch;
     const Bindings sizes = run_sizes(estimate, run.config, mismatch);

@@ -9,6 +9,7 @@
 #include "import/engine_names.h"
 #include "import/import_data.h"
 #include "pagoda/base/csv_reader.h"
+#include "pagoda/base/printed_number.h"
 #include "support/json_schema.h"
 
 namespace pagoda::measured {

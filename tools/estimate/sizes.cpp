@@ -203,7 +203,10 @@ estimate::LinkChoice link_of(const std::string& text) {
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text.front())) == 0) return {.name = text};
   const double rate = parsed(
       "--link", [&] { return base::quantity(base::Measure::BytesPerSecond, text, "a rate in one direction").value; });
-  if (!(rate > 0)) throw UsageError(cat("--link: '", text, "' is not a rate; expected one above 0"));
+  constexpr double kSlowest = 1e6;  // B/s: less is a number whose unit was left out
+  if (rate < kSlowest)
+    throw UsageError(cat("--link: '", text, "' is ", base::si_rate(rate, "B/s"),
+                         "; expected at least 1 MB/s; write the unit, as in 450GB/s"));
   return {.bytes_per_second = rate};
 }
 

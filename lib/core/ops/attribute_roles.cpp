@@ -51,7 +51,7 @@ constexpr Row kRows[] = {
 
 // Tokenisers hold their vocabularies and models in texts of any length.
 constexpr std::string_view kTokenisers[] = {"ai.onnx.contrib", "com.microsoft.extensions"};
-// Longer texts are no modes, and longer lists of an unknown operator no axes or sizes.
+// Modes are shorter than this, and so are the axes and sizes of an operator without a rule.
 constexpr std::uint64_t kLongText = 64, kLongList = 16;
 
 }  // namespace

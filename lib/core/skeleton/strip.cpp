@@ -25,7 +25,7 @@ constexpr std::size_t kMostArguments = 16;
 // Runtimes merge stored tensors of up to this many equal elements (place/level_one.cpp).
 constexpr std::uint64_t kMostShared = 8;
 
-// Numbers of formulas that engines recognise, such as Gelu's: they are no model's own.
+// Numbers of well-known formulas, such as Gelu's, by which engines recognise them. They give nothing away.
 bool is_common(double number, ElementType type) {
   constexpr double kCommon[] = {3, 5, 6, 10, 127, 255, 1.0 / 3, 1.0 / 6, 0.044715, 1.702, 0.7978845608028654, 65504};
   const double size = std::abs(number), precision = type == ElementType::Bfloat16 ? 0x1p-8

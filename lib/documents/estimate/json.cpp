@@ -544,6 +544,7 @@ void document(A& a, Doc& x, const Rows& rows) {
     inner("source", run.source);
     inner("basis", run.basis);
     inner("seconds", run.seconds);
+    inner("at_least", run.at_least);
     inner("shortest", run.shortest);
     inner("longest", run.longest);
     inner("joules", run.joules);

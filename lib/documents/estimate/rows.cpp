@@ -205,7 +205,7 @@ Row kernel_row(const EstimateDocument& estimate, std::size_t index) {
 Row total_row(const EstimateDocument& estimate) {
   Row row{.estimate = &estimate, .kind = RowKind::Total, .counts = &estimate.totals.counts};
   if (estimate.roofline && estimate.roofline->predicted) row.predicted_seconds = estimate.roofline->predicted->seconds;
-  if (estimate.measured) row.measured_seconds = estimate.measured->seconds;
+  if (estimate.measured && !estimate.measured->at_least) row.measured_seconds = estimate.measured->seconds;
   return row;
 }
 

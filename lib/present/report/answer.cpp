@@ -292,7 +292,7 @@ void add_times(std::vector<Line>& lines, const Data& data, const Verdict& verdic
     if (const auto flops = estimate::total_work(estimate).flops; run->joules && flops && *run->joules > 0)
       rate = base::si_rate(*flops / *run->joules, operation(estimate.count) + "/J");
     constexpr const char* kBases[] = {"", "while kernels ran", "what its kernels add up to"};  // by MeasuredBasis
-    lines.push_back({"measured", base::si_seconds(run->seconds),
+    lines.push_back({"measured", cat(run->at_least ? "≥ " : "", base::si_seconds(run->seconds)),
                      dotted({kBases[static_cast<std::size_t>(run->basis)], range,
                              run->joules ? joules(*run->joules) : "", rate, base::printable(run->source)})});
   }

@@ -120,7 +120,7 @@ Contrast contrast(const EstimateDocument& before, const EstimateDocument& after)
   if (is_timed) {
     // One run measures one of them.
     const bool is_measured =
-        before.measured && after.measured &&
+        before.measured && after.measured && !before.measured->at_least && !after.measured->at_least &&
         (before.measured->source != after.measured->source || before.measured->seconds != after.measured->seconds);
     const auto has_prediction = [](const EstimateDocument& each) {
       return each.roofline->predicted && each.roofline->predicted->seconds;

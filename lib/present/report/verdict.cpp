@@ -562,7 +562,8 @@ std::optional<Verdict> verdict_of(const EstimateDocument& estimate) {
   if (const auto& run = estimate.measured) {
     say_measured(
         verdict,
-        {.seconds = run->seconds, .bound_share = run->bound_share, .precision = run->precision, .basis = run->basis});
+        {.seconds = run->seconds, .bound_share = run->bound_share, .precision = run->precision, .basis = run->basis,
+         .is_least = run->at_least});
     verdict.rate.clear();
   }
   return verdict;

@@ -360,9 +360,10 @@ struct EstimateMeasured {
   std::string source;
   MeasuredBasis basis = MeasuredBasis::Run;
   double seconds = 0;
+  bool at_least = false;                    // the times of some kernels are not known
   std::optional<double> shortest, longest;  // of repeated runs
   std::optional<double> joules;
-  std::optional<double> bound_share;   // the time bound / the measured time
+  std::optional<double> bound_share;   // the time bound / the measured time; none of a time with `at_least`
   std::optional<Precision> precision;  // of its products, if they ran in another format than the file's
 };
 

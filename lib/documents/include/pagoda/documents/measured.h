@@ -208,6 +208,7 @@ struct Measured {
   std::vector<std::string> unknown;  // members of the file that this version does not know, each once: "kernels.colour"
 
   std::optional<double> kernel_seconds() const;  // sum over kernels; empty if one of them has no time
+  double known_seconds() const;                  // sum over kernels that have one
 };
 
 // JSON of schema pagoda.measured/1.
