@@ -68,6 +68,9 @@ constexpr UnitRow kUnits[] = {
     {Measure::FlopsPerSecond, "flops",   1,        true},
     {Measure::Hertz,          "",        1,        true},
     {Measure::Hertz,          "hz",      1,        true},
+    {Measure::PerSecond,      "",        1,        true},
+    {Measure::PerSecond,      "/s",      1,        true},
+    {Measure::PerSecond,      "fps",     1,        true},
 };
 constexpr std::pair<std::string_view, double> kUnitPrefixes[] = {
     {"", 1},        {"k", 1e3},      {"m", 1e6},      {"g", 1e9},      {"t", 1e12}, {"p", 1e15}, {"e", 1e18},
@@ -75,7 +78,7 @@ constexpr std::pair<std::string_view, double> kUnitPrefixes[] = {
 struct MeasureRow {  // of messages
   std::string_view what, units;
 };
-constexpr std::array<MeasureRow, 10> kMeasures = {{  // in the order of Measure
+constexpr std::array<MeasureRow, 11> kMeasures = {{  // in the order of Measure
     {"a number of bytes",    "a number and a unit such as 8GiB or 500MB"},
     {"a rate",               "bytes per second such as 450e9 or 450GB/s"},
     {"a count of work",      "a number and a unit such as 10GFLOP or 5GMAC"},
@@ -86,6 +89,7 @@ constexpr std::array<MeasureRow, 10> kMeasures = {{  // in the order of Measure
     {"a share",              "a percentage such as 2%"},
     {"a rate of work",       "FLOP per second such as 2e12 or 2TFLOP/s"},
     {"a clock",              "a number and a unit such as 918MHz or 1.3GHz"},
+    {"a rate",               "items per second such as 30 or 1.5k"},
 }};
 // clang-format on
 

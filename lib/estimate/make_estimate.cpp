@@ -272,9 +272,14 @@ std::vector<std::optional<EstimatePrediction>> run_points(const Model& model, co
   return predictions;
 }
 
+// Items of a run, such as images; 1 where nothing is a batch.
+double run_items(const EstimateDocument& estimate) {
+  return estimate.roofline ? documents::real(estimate.roofline->items).value_or(1) : 1;
+}
+
 // A limit on the time of a run whose size is not known.
 BudgetResult without_time(const Budget& limit, const EstimateDocument& estimate) {
-  if (!estimate.roofline) throw Error("a limit on seconds needs `device`");
+  if (!estimate.roofline) throw Error(cat("a limit on ", to_string(limit.kind), " needs `device`"));
   BudgetResult result{.budget = limit, .value = {}, .causes = {}};
   if (!estimate.unset.empty())
     result.causes = {cat("it depends on ", base::joined(estimate.unset), "; set them with `dims`")};
@@ -296,9 +301,10 @@ void forget_count(BudgetResult& result, const EstimateDocument& estimate) {
 // A bound on the time proves only that a limit is exceeded; a measured or a predicted time decides.
 void settle(const EstimateDocument& estimate, BudgetResult& result) {
   if (!result.is_bound_within) return;
-  const auto decide = [&](double least, double most, const char* cause) {
+  const auto decide = [&](double least, double most, const std::string& cause) {
     const double limit = result.budget.limit_seconds;
     result.causes = {cause};
+    result.is_least = most == std::numeric_limits<double>::infinity();
     result.is_bound_within = least <= limit && most > limit;
     result.verdict = most <= limit ? Verdict::Fits : least > limit ? Verdict::Exceeds : Verdict::CannotTell;
   };
@@ -311,7 +317,9 @@ void settle(const EstimateDocument& estimate, BudgetResult& result) {
            is_run ? "as measured" : "as its kernels were measured");
   } else if (predicted && predicted->seconds && predicted->low && predicted->high) {
     result.value = predicted->seconds;
-    decide(*predicted->low, *predicted->high, "as predicted, with its interval");
+    decide(*predicted->low, *predicted->high,
+           cat("as predicted, ", base::si_seconds(*predicted->low), " to ", base::si_seconds(*predicted->high), " for ",
+               base::rounded(100 * predicted->coverage.value_or(0)), " %"));
   }
 }
 
@@ -561,11 +569,13 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
                        .swept = swept};
   const Count& peak = estimate.totals.activation_peak_bytes = activation_peak(model, analysis);
   if (!request.training && !peak.is_at_least()) limits.activation_bytes = peak;
+  if (request.parallel && request.parallel->devices() > 1 && estimate.fit) limits.bytes_of_each = estimate.fit->total_bytes;
   if (estimate.training && estimate.training->time) limits.time = &*estimate.training->time;
   if (!request.budgets.empty()) estimate.budgets.emplace();
   for (const Budget& limit : request.budgets)
-    estimate.budgets->push_back(is_timed || limit.kind != BudgetKind::Seconds ? check_budget(limit, rows, limits)
-                                                                              : without_time(limit, estimate));
+    estimate.budgets->push_back(is_timed || !is_of_time(limit.kind)
+                                    ? check_budget(of_run(limit, run_items(estimate)), rows, limits)
+                                    : without_time(limit, estimate));
   if (sweep) estimate.sweep = sweep_part(std::move(*sweep), std::move(swept), predictions);
   for (const Provider& provider : asked.providers) {
     if (const std::string unfit = unfit_text(provider, request); !unfit.empty()) warn(analysis, unfit);
@@ -579,6 +589,7 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
     for (BudgetResult& each : *estimate.budgets) {
       if (!is_counted || !estimate.cannot_run.empty()) forget_count(each, estimate);
       settle(estimate, each);
+      if (each.budget.kind == BudgetKind::Memory && limits.bytes_of_each) each.causes.push_back("on each device");
     }
   if (request.spell != nullptr) spell_messages(request.spell, estimate);
   return std::move(estimate);

@@ -30,8 +30,15 @@ std::string beside(const std::string& field, Others others) {
 
 bool is_in(const EstimateRequest& request, Phase phase) { return request.phase && request.phase->phase == phase; }
 
-bool limits_seconds(const EstimateRequest& request) {
-  return std::ranges::find(request.budgets, BudgetKind::Seconds, &Budget::kind) != request.budgets.end();
+// The field of a limit on the time; null without one.
+const char* time_limit(const EstimateRequest& request) {
+  for (const Budget& limit : request.budgets)
+    if (is_of_time(limit.kind))
+      return limit.kind == BudgetKind::Seconds ? "`max_seconds`" : limit.is_question ? "`fps`" : "`min_fps`";
+  return nullptr;
+}
+bool limits_rate(const EstimateRequest& request) {
+  return std::ranges::find(request.budgets, BudgetKind::Rate, &Budget::kind) != request.budgets.end();
 }
 
 // The field that splits the model over several devices; null if none does.
@@ -48,7 +55,7 @@ std::string missing(const EstimateRequest& request, const Refinements& given) {
   const bool is_choice = !request.other_devices.empty() || !request.other_precisions.empty() ||
                          !request.other_parallel.empty() || request.prompt > 0;
   const bool is_decode = is_in(request, Phase::Decode);
-  const char* split = splitting_field(request);
+  const char *split = splitting_field(request), *limit = time_limit(request);
   const bool has_link = !request.link.name.empty() || request.link.bytes_per_second;
   const bool speculates = given.speculate || request.speculation;
   // clang-format off
@@ -64,7 +71,7 @@ std::string missing(const EstimateRequest& request, const Refinements& given) {
                                                                                                               split != nullptr || request.decode_device || request.host_device},
       {given.calibration,                          "`calibration`",         "`predict`",                      predicts(request)},
       {given.engine,                               "`engine`",              "`predict`",                      predicts(request)},
-      {limits_seconds(request),                    "`max_seconds`",         "`device`",                       has_device},
+      {limit != nullptr,                           limit,                   "`device`",                       has_device},
       {given.past,                                 "`past`",                "`phase`",                        request.phase.has_value()},
       {given.tokens,                               "`tokens`",              "`phase`",                        request.phase.has_value()},
       {speculates,                                 "`speculate`",           "`phase=decode`",                 is_decode},
@@ -122,7 +129,7 @@ std::string contradiction(const EstimateRequest& request, const Refinements& giv
                             : has_what_if                    ? "`what_if`"
                             : request.prompt > 0             ? "`prompt`"
                                                              : "several numbers of devices";
-  const char* split = splitting_field(request);
+  const char *split = splitting_field(request), *limit = time_limit(request);
   std::string problem;
   if (request.decode_device)
     problem = beside("`decode_device`", {{is_sweep, "`sweep`"},
@@ -132,7 +139,9 @@ std::string contradiction(const EstimateRequest& request, const Refinements& giv
   if (problem.empty() && (has_devices || has_what_if))
     problem = beside(table, {{is_sweep, "`sweep` of a size"},
                              {request.count != Convention::Flops, "`count`"},
-                             {has_devices && limits_seconds(request), "`max_seconds`"}});
+                             {has_devices && limit != nullptr, limit}});
+  if (problem.empty() && limits_rate(request))  // a rate of one size, in items that are no tokens
+    problem = beside(limit, {{is_sweep, "`sweep`"}, {request.phase.has_value(), "`phase`; take `max_seconds`"}});
   if (problem.empty() && split != nullptr)
     problem =
         beside(split, {{is_training, "`training`"},

@@ -21,8 +21,8 @@ struct Fields {
 
 constexpr Fields kFields[] = {
     {Kind::Value,
-     " acceptance batch by calibration chip count custom_ops decode_device device engine estimate host_device "
-     "expert_parallel layers link max_seconds measured memory_timeline mode optimizer past phase "
+     " acceptance batch by calibration chip count custom_ops decode_device device engine estimate fps host_device "
+     "expert_parallel layers link max_seconds measured memory_timeline min_fps mode optimizer past phase "
      "pipeline_parallel placement_form precision prompt provider recompute runs speculate tensor_parallel tokens top "
      "traffic "
      "warmup "},

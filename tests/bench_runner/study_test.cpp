@@ -235,6 +235,7 @@ TEST_CASE("an ONNX file runs at the sizes that were asked for, or says which one
       {kFixed,     "batch=4",                                    "x:float32[4,3,8,8]", "4"},
       {kFixed,     "input_size=16",                              "x:float32[1,3,16,16]", "1"},
       {"x:f32[N,C,8,8] -> y = Relu(x)", "input_size=16",         "", "open sizes: x is float32[1,C,8,8]"},
+      {kTokens,    "sequence=7\ninput_size=16",                  "", "`input_size=16`: no input of the model is an image"},
       {"x:f32[N,C,8,8] -> y = Relu(x)", "input_size=16\n[options]\nC=3", "x:float32[1,3,16,16]", "1"},
       {kBaked,     "batch=4",                                    "", "the file fixes other sizes: at these, r does not run: "},
       {kFolding,   "batch=4",                                    "", "the file fixes other sizes: at these, r gives float32[1,32] in place of float32[4,8]"},

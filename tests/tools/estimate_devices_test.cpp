@@ -486,7 +486,43 @@ TEST_CASE("budgets that are not kept, or cannot be told, are exit 3 after the re
   const Outcome bounded = workshop().run("fixed.onnx --device h200 --max-seconds 1s");
   CHECK(bounded.code == 0);
   CHECK(bounded.err.find("cannot tell") != std::string::npos);
+  CHECK(workshop().run("fixed.onnx --device h200 --max-seconds 1s --strict").code == 3);
   CHECK(workshop().run("fixed.onnx --device h200 --max-seconds 0.1ns").code == 3);
+}
+
+TEST_CASE("a limit on memory is for each of several devices") {
+  const auto found = [](const char* devices) {
+    const std::string model = test::source_path("models/skeletons/llama_3_1_70b.onnx");
+    const json estimate = json::parse(workshop().run("'" + model + "' --phase decode --past 128 --batch 4 --device h200 "
+                                                     "--max-memory 200GB --format json " + devices).out);
+    CHECK(estimate["budgets"][0]["value"] == estimate["fit"]["total_bytes"]);
+    return estimate["budgets"][0]["value"].get<double>();
+  };
+  CHECK(found("--tensor-parallel 2") < 0.51 * found(""));
+}
+
+TEST_CASE("a rate is asked for or required, and only what is known decides") {
+  const Outcome open = workshop().run("fixed.onnx --device h200 --min-fps 30");
+  CHECK(open.code == 0);
+  CHECK(open.err.find("fps: cannot tell 30, found ≤ ") != std::string::npos);
+  CHECK(workshop().run("fixed.onnx --device h200 --min-fps 30 --strict").code == 3);
+  const Outcome missed = workshop().run("fixed.onnx --device h200 --min-fps 1e15");
+  CHECK(missed.code == 3);
+  CHECK(missed.err.find("fps: no 1e15, found ≤ ") != std::string::npos);
+  CHECK(workshop().run("fixed.onnx --device h200 --fps 1e15").code == 0);
+  // The images of a batch count, and the whole interval of a prediction decides.
+  const char* const kRun = "fixed.onnx --batch 8 --device a100-80gb --predict --engine pytorch-amp --format json";
+  const json roofline = json::parse(workshop().run(kRun).out)["roofline"];
+  const double low = roofline["predicted"]["low"], high = roofline["predicted"]["high"];
+  const auto asked = [&](double seconds) {
+    return workshop().run(std::string(kRun) + " --fps " + std::to_string(8 / seconds)).err;
+  };
+  CHECK(asked(high * 1.01).find("fps: yes ") != std::string::npos);
+  CHECK(asked((low + high) / 2).find("fps: cannot tell ") != std::string::npos);
+  CHECK(asked(low * 0.99).find("fps: no ") != std::string::npos);
+  for (const char* arguments : {"--fps 30", "--device h200 --fps 0", "--device h200 --fps 30 --sweep batch=1,2",
+                                "--device h200 --min-fps fast", "--device h200 --fps 30 --phase decode"})
+    CHECK_MESSAGE(workshop().run(std::string("net.onnx ") + arguments).code == 2, arguments);
 }
 
 TEST_CASE("a training step: backward, optimizer, memory, and the published rule of three") {

@@ -172,7 +172,7 @@ void add_study(CLI::App& run, RunFlags& flags, Arguments& arguments) {
   run.add_option("TARGET", flags.targets,
                  "models (ONNX files, names as --list-models has them, suite:NAME, FILE.txt with names), or one study");
   for (std::size_t i = 0; i < std::size(kAxisFlags); ++i)
-    run.add_option(kAxisFlags[i].flag, flags.axes[i], kAxisFlags[i].help);
+    run.add_option(kAxisFlags[i].flag, flags.axes[i], kAxisFlags[i].help)->allow_extra_args(false);
   run.add_option("--dim", flags.dims,
                  "NAME=V: size of a dim that an ONNX file leaves open; lists multiply (repeatable)")
       ->allow_extra_args(false);

@@ -34,7 +34,9 @@ void set_picture(const PictureArguments& arguments, const std::string& format, p
     check(option, text);
     if (text.empty()) return;
     to = parsed(option, [&] { return base::quantity(base::Measure::Length, text).value; });
-    if (!(*to > 0)) throw UsageError(cat(option, ": '", text, "' is not a length; expected one above 0"));
+    constexpr double kMost = 72 / 0.0254 * 5;  // 5 m
+    if (!(*to > 0 && *to <= kMost))
+      throw UsageError(cat(option, ": '", text, "' is not a length of a picture; expected one above 0 and up to 5 m"));
   };
   length("--width", arguments.width, options.width_points);
   length("--font-size", arguments.font_size, options.font_points);

@@ -205,6 +205,8 @@ void add_budgets(CLI::App& app, Arguments& arguments) {
   add(app, "--max-seconds", arguments.max_seconds, "5ms",
       "... and the time on --device: measured, else predicted, else its bound, which proves only that a limit is "
       "exceeded");
+  add(app, "--min-fps", arguments.min_fps, "30", "Exit 3 if --device cannot do so many items a second, by the same times");
+  add(app, "--fps", arguments.fps, "30", "The same as a question: yes, no or cannot tell; the exit code does not change");
   app.add_flag("--strict", arguments.strict,
                "Exit 3 when a node is not modelled or a prediction is missing, 5 when a measured run is impossible");
 }

@@ -22,7 +22,7 @@ struct Arguments {
   std::string calibration, what_if, measured;
   std::string count = "flops", traffic;
   std::string provider, placement_form = "default", max_off_provider, host_device;
-  std::string max_flops, max_bytes, max_params, max_memory, max_seconds;
+  std::string max_flops, max_bytes, max_params, max_memory, max_seconds, min_fps, fps;
   std::string optimizer = "sgd", recompute = "none";
   std::vector<std::string> others;  // models after MODEL: a table with a line for each
   std::vector<std::string> dims, assumed, inputs, sweeps, frozen, prices, then, custom_ops;

@@ -270,7 +270,9 @@ int run(int argc, char** argv) {
   if (!estimate.budgets) return keeps_limits ? kDone : kPartial;
   say(present::budgets_report(*estimate.budgets));
   const bool fits = std::ranges::all_of(
-      *estimate.budgets, [](const auto& budget) { return budget.verdict == Verdict::Fits || budget.is_bound_within; });
+      *estimate.budgets, [&](const BudgetResult& each) {
+        return each.budget.is_question || each.verdict == Verdict::Fits || (each.is_bound_within && !arguments.strict);
+      });
   return fits && keeps_limits ? kDone : kPartial;
 }
 

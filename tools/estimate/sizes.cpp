@@ -165,16 +165,25 @@ std::optional<double> most_off_provider(const Arguments& arguments) {
 }
 
 std::vector<Budget> budgets(const Arguments& arguments) {
-  const std::pair<BudgetKind, const std::string&> given[] = {{BudgetKind::Flops, arguments.max_flops},
-                                                             {BudgetKind::Bytes, arguments.max_bytes},
-                                                             {BudgetKind::Params, arguments.max_params},
-                                                             {BudgetKind::Memory, arguments.max_memory},
-                                                             {BudgetKind::Seconds, arguments.max_seconds}};
+  struct Given {
+    const char* option;
+    BudgetKind kind;
+    const std::string& text;
+  };
+  const Given given[] = {{"--max-flops", BudgetKind::Flops, arguments.max_flops},
+                         {"--max-bytes", BudgetKind::Bytes, arguments.max_bytes},
+                         {"--max-params", BudgetKind::Params, arguments.max_params},
+                         {"--max-memory", BudgetKind::Memory, arguments.max_memory},
+                         {"--max-seconds", BudgetKind::Seconds, arguments.max_seconds},
+                         {"--min-fps", BudgetKind::Rate, arguments.min_fps},
+                         {"--fps", BudgetKind::Rate, arguments.fps}};
   std::vector<Budget> budgets;
-  for (const auto& [kind, text] : given) {
-    if (text.empty() || text == kOfDevice) continue;  // request_of() adds the device's
-    budgets.push_back(
-        parsed(cat("--max-", to_string(kind)), [&, kind = kind, &text = text] { return parse_budget(kind, text); }));
+  for (const Given& each : given) {
+    if (each.text.empty() || each.text == kOfDevice) continue;  // request_of() adds the device's
+    budgets.push_back(parsed(each.option, [&] { return parse_budget(each.kind, each.text); }));
+    budgets.back().is_question = &each.text == &arguments.fps;
+    if (each.kind == BudgetKind::Rate && !(budgets.back().limit_rate > 0))
+      throw UsageError(cat(each.option, ": '", each.text, "' is not a rate; expected one above 0"));
   }
   return budgets;
 }

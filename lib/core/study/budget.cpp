@@ -14,12 +14,12 @@
 namespace pagoda::inline core {
 namespace {
 
-constexpr base::EnumNames<BudgetKind::Seconds> kBudgetKinds("flops", "bytes", "params", "memory", "seconds");
+constexpr base::EnumNames<BudgetKind::Rate> kBudgetKinds("flops", "bytes", "params", "memory", "seconds", "fps");
 constexpr base::EnumNames<Verdict::CannotTell> kVerdicts("fits", "exceeds", "cannot tell");
 
-constexpr base::Measure kLimitMeasures[] = {base::Measure::Flops, base::Measure::Bytes, base::Measure::Parameters,
-                                            base::Measure::Bytes,
-                                            base::Measure::Seconds};  // in the order of BudgetKind
+constexpr base::Measure kLimitMeasures[] = {
+    base::Measure::Flops, base::Measure::Bytes,   base::Measure::Parameters,
+    base::Measure::Bytes, base::Measure::Seconds, base::Measure::PerSecond};  // in the order of BudgetKind
 
 // A count with free dims at 1, if known, and the free dims that it depends on.
 struct Known {
@@ -63,6 +63,11 @@ Known known(const Budget& budget, const Analysis& analysis, const BudgetOptions&
     case BudgetKind::Params:
       return known({&totals.params});
     case BudgetKind::Memory: {
+      if (options.bytes_of_each) {
+        Known result = known({&totals.weight_bytes});
+        result.value = options.bytes_of_each;
+        return result;
+      }
       if (totals.activation_peak_bytes) return known({&totals.weight_bytes, &*totals.activation_peak_bytes});
       const Dim activations = options.activation_bytes.value_or(0);
       Known result = known({&totals.weight_bytes, &activations});
@@ -71,7 +76,8 @@ Known known(const Budget& budget, const Analysis& analysis, const BudgetOptions&
         for (const Symbol& symbol : analysis.symbols) result.free_dims.push_back(symbol.name);
       return result;
     }
-    case BudgetKind::Seconds: {
+    case BudgetKind::Seconds:
+    case BudgetKind::Rate: {
       const OpCost& cost = totals.cost;
       return known({&cost.macs, &cost.arith, &cost.special, &cost.bytes_read, &cost.bytes_written});
     }
@@ -93,7 +99,7 @@ struct Found {
 };
 
 Found found_at(const SweepPoint& point, BudgetKind kind, bool counts_macs) {
-  if (kind == BudgetKind::Seconds) return {.time = point.time ? &*point.time : nullptr};
+  if (is_of_time(kind)) return {.time = point.time ? &*point.time : nullptr};
   return {.count = kind == BudgetKind::Flops   ? counts_macs ? point.macs : point.flops
                    : kind == BudgetKind::Bytes ? point.bytes
                                                : point.memory_bytes};
@@ -134,9 +140,18 @@ Budget parse_budget(BudgetKind kind, std::string_view text) {
   if (unit.starts_with("flop")) budget.unit = Convention::Flops;
   if (kind == BudgetKind::Seconds)
     budget.limit_seconds = limit;
+  else if (kind == BudgetKind::Rate)
+    budget.limit_rate = limit;
   else
     budget.limit = static_cast<Int>(std::round(limit));
   return budget;
+}
+
+Budget of_run(Budget limit, double items) {
+  if (limit.kind != BudgetKind::Rate) return limit;
+  limit.run_items = items;
+  limit.limit_seconds = items / limit.limit_rate;
+  return limit;
 }
 
 BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const BudgetOptions& options) {
@@ -144,9 +159,9 @@ BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const 
   result.budget = budget;
   if (budget.kind == BudgetKind::Flops)
     result.budget.unit = convention_of(budget, options) == Convention::Macs ? Convention::Macs : Convention::Flops;
-  const bool is_time = budget.kind == BudgetKind::Seconds;
+  const bool is_time = is_of_time(budget.kind);
   const bool is_swept = options.sweep != nullptr && budget.kind != BudgetKind::Params;
-  if (is_time && !is_swept && options.time == nullptr) throw Error("a limit on seconds needs `device`");
+  if (is_time && !is_swept && options.time == nullptr) throw Error(cat("a limit on ", to_string(budget.kind), " needs `device`"));
   Known count = known(budget, analysis, options);
   Found found;
   std::string at;
@@ -188,6 +203,7 @@ BudgetResult check_budget(const Budget& budget, const Analysis& analysis, const 
   depends(symbols, "`assume`");
   if (!found.is_known()) return result;
   result.value = found.value();
+  result.is_least = is_time;
   if (found.exceeds(budget)) {
     result.verdict = Verdict::Exceeds;
   } else if (result.causes.empty() && is_time) {

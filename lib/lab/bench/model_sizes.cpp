@@ -103,8 +103,9 @@ AnalyzeOptions ModelSizes::options_of(const documents::Config& config) const {
     }
     const auto* size = std::get_if<std::int64_t>(&value);
     if (size == nullptr || !documents::is_axis(name) || find_axis(name) != nullptr) continue;
+    const auto renamed = model_.renamed_dims.find(name);
     if (known.contains(name))
-      options.dims.emplace(name, *size);
+      options.dims.emplace(renamed == model_.renamed_dims.end() ? name : renamed->second, *size);
     else if (documents::text_of(config, "backend") == "ort")  // others may have an option of this name
       throw Error(cat(base::field("dims", cat(name, "=", *size)), ": the model has no such dim; ",
                       known.empty() ? "all its sizes are fixed" : "its dims are: " + base::joined(known)));
@@ -130,14 +131,16 @@ void ModelSizes::set_sequence(std::int64_t length, AnalyzeOptions& options) cons
 void ModelSizes::set_images(const base::Setting& size, const documents::Config& config, AnalyzeOptions& options) const {
   const auto sides = height_and_width(size);
   if (!sides) return;
+  bool has_image = false;
   for (const InputInfo& input : open_.inputs) {
     for (std::size_t axis = 0; input.type.shape && axis < input.type.shape->size(); ++axis)
       for (const auto& [names, side] : {std::pair(" height h ", (*sides)[0]), std::pair(" width w ", (*sides)[1])})
         if (const Dim& dim = (*input.type.shape)[axis];
             dim.is_symbol() &&
             std::string_view(names).find(cat(" ", base::lower(dim.to_string()), " ")) != std::string_view::npos)
-          options.dims.emplace(dim.to_string(), side);
+          options.dims.emplace(dim.to_string(), side), has_image = true;
     const auto first = first_image_axis(input);
+    has_image = has_image || first;
     if (!first || options.input_shapes.contains(std::string(input.name))) continue;
     std::vector<std::int64_t> whole;  // where the file fixes the image
     bool is_fixed = false;
@@ -158,6 +161,9 @@ void ModelSizes::set_images(const base::Setting& size, const documents::Config& 
     // With channels that are not set, the input stays open.
     if (is_fixed && whole.size() == 4) options.input_shapes.emplace(std::string(input.name), std::move(whole));
   }
+  if (!has_image)
+    throw Error(cat(base::field("input_size", base::setting_text(size)), ": no input of the model is an image; give ",
+                    base::field("dims", "NAME=V"), " or ", base::field("inputs", "NAME=AxBxC")));
 }
 
 // Engines take the numbers in a file as they are; the estimate follows what they meant. Throws Error where the two

@@ -16,8 +16,10 @@ namespace {
 
 std::string found_text(const BudgetResult& result) {
   if (!result.value) return "?";
+  if (result.budget.kind == BudgetKind::Rate)
+    return cat(result.is_least ? "≤ " : "", base::si_rate(result.budget.run_items / *result.value, "items/s"));
   if (result.budget.kind == BudgetKind::Seconds)
-    return (result.is_bound_within ? "≥ " : "") + base::si_seconds(*result.value);
+    return (result.is_least ? "≥ " : "") + base::si_seconds(*result.value);
   const bool is_bytes = result.budget.kind == BudgetKind::Bytes || result.budget.kind == BudgetKind::Memory;
   const auto& unit = result.budget.unit;  // of work: what the limit was compared with
   return base::si(static_cast<Int>(*result.value), is_bytes ? "B" : unit ? operation(*unit) : "");
@@ -70,6 +72,12 @@ std::string why_at_least(const EstimateDocument& estimate) {
   return cat(sizes, sizes == 1 ? " size that the data decide is" : " sizes that the data decide are", " taken as 1");
 }
 
+std::string verdict_text(const BudgetResult& result) {
+  if (result.budget.kind != BudgetKind::Rate || result.verdict == core::Verdict::CannotTell)
+    return std::string(to_string(result.verdict));
+  return result.verdict == core::Verdict::Fits ? "yes" : "no";
+}
+
 base::Grid budgets_grid(const std::vector<BudgetResult>& budgets) {
   base::Grid grid{.columns = {{.header = "budget"},
                               {.header = "verdict"},
@@ -78,7 +86,7 @@ base::Grid budgets_grid(const std::vector<BudgetResult>& budgets) {
                               {.header = "why"}},
                   .rows = {}};
   for (const BudgetResult& result : budgets)
-    grid.rows.push_back({std::string(to_string(result.budget.kind)), std::string(to_string(result.verdict)),
+    grid.rows.push_back({std::string(to_string(result.budget.kind)), verdict_text(result),
                          base::printable(result.budget.text), found_text(result), causes_text(result)});
   return grid;
 }
@@ -89,7 +97,7 @@ std::string budgets_report(const std::vector<BudgetResult>& budgets) {
   std::string text;
   for (const BudgetResult& result : budgets) {
     const std::string causes = report::causes_text(result);
-    text += cat(to_string(result.budget.kind), ": ", to_string(result.verdict), " ", result.budget.text, ", found ",
+    text += cat(to_string(result.budget.kind), ": ", report::verdict_text(result), " ", result.budget.text, ", found ",
                 report::found_text(result), causes.empty() ? "" : "; ", causes, "\n");
   }
   return text;

@@ -27,6 +27,7 @@ enum class Measure : std::uint8_t {
   Percent,         // %; as a share
   FlopsPerSecond,  // FLOP/s, with prefixes, or none
   Hertz,           // Hz, with prefixes, or none
+  PerSecond,       // /s, fps, with prefixes, or none
 };
 
 struct GivenQuantity {
