@@ -119,14 +119,14 @@ void LoadedGraph::find_reads(const Node& node, std::vector<ValueId>& values) con
 
 bool LoadedGraph::is_fixed(ValueId value) const {
   const Shape* sizes = shape(value);
-  return sizes != nullptr && !values_[at(value)].is_vague &&
+  return sizes != nullptr && !is_vague(value) &&
          std::ranges::all_of(*sizes, [](const Dim& size) { return size.is_constant(); });
 }
 
 std::optional<std::size_t> LoadedGraph::wide_rank(ValueId value) const {
   const Shape* sizes = shape(value);
   if (sizes == nullptr) return std::nullopt;
-  const auto ones = values_[at(value)].is_vague ? 0 : std::ranges::count(*sizes, Dim(1));
+  const auto ones = is_vague(value) ? 0 : std::ranges::count(*sizes, Dim(1));
   return sizes->size() - static_cast<std::size_t>(ones);
 }
 
@@ -190,7 +190,7 @@ ValueId LoadedGraph::add_value(ValueId original, TensorType type, bool is_consta
   const LoadedValue& from = values_[at(original)];
   made.original = from.original;
   made.is_constant = is_constant;
-  made.is_vague = from.is_vague;
+  made.vague = from.vague;
   made.is_unranked = from.is_unranked;
   retype(value, std::move(type));
   return value;

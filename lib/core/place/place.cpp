@@ -400,7 +400,11 @@ const ProviderCure* cure_of(const Provider& provider, std::string_view reason, s
 GraphPlacement place(const Model& model, const Analysis& analysis, const Provider& provider,
                      const PlaceOptions& options) {
   LoadedGraph loaded(model, analysis);
-  if (options.form == PlacementForm::Default) loaded.optimise(release_of(provider.version));
+  const Release release = release_of(provider.version);
+  if (options.form == PlacementForm::Default)
+    loaded.optimise(release);
+  else
+    loaded.infer(release);
   loaded.expand(provider);
   return Placer(model, loaded, provider, options).run();
 }
