@@ -87,27 +87,29 @@ bool LoadedGraph::has_inference(const LoadedNode& node) const {
   return !is_one_of(node.op, kLacking) && (data == nullptr || data->size() != 1);
 }
 
-// Sizes that the inference follows: those that Shape measures, one at a time.
+// Whether the inference follows the elements of the result: from a Shape on, without stored numbers.
 bool LoadedGraph::tells(const LoadedNode& each) const {
-  constexpr std::string_view kArithmetic[] = {"Add", "Div", "Mul", "Sub"};
-  constexpr std::string_view kMoves[] = {"Squeeze", "Unsqueeze"};
+  constexpr std::string_view kMoving[] = {"Squeeze", "Unsqueeze"}, kCombining[] = {"Add", "Cast", "Concat", "Mul", "Slice", "Sub"};
   if (release_ < kSince1_24 || !is_plain(each) || each.inputs.empty() || each.outputs.size() != 1) return false;
-  const TensorValue* result = known(each.outputs.front());
-  if (result == nullptr || !std::ranges::all_of(*result, [](const Scalar& size) { return integer_of(size).has_value(); }))
-    return false;
-  const auto is_told = [&](ValueId value) { return value != kAbsent && values_[at(value)].is_told; };
+  const ValueId first = each.inputs.front(), result = each.outputs.front();
+  const TensorValue* sizes = known(result);
+  const Shape *data = shape(first), *form = shape(result);
+  const auto is_number = [](const Scalar& size) { return integer_of(size).has_value(); };
+  if (sizes == nullptr || form == nullptr || form->size() > 1 || !std::ranges::all_of(*sizes, is_number)) return false;
+  const auto is_followed = [&](ValueId value) { return value != kAbsent && values_[at(value)].is_told; };
   if (each.op == "Shape") {
-    const Shape* data = shape(each.inputs.front());
-    if (data == nullptr || values_[at(each.inputs.front())].is_unranked) return false;
-    const auto rank = static_cast<std::int64_t>(data->size());
     const std::int64_t start = each.like == nullptr ? 0 : each.like->integer("start", 0);
-    const std::uint64_t asked = ((std::uint64_t{1} << result->size()) - 1) << (start < 0 ? std::max<std::int64_t>(start + rank, 0) : start);
-    return (values_[at(each.inputs.front())].vague & asked) == 0;
+    const std::int64_t end = data == nullptr ? 0 : start + (start < 0 ? static_cast<std::int64_t>(data->size()) : 0);
+    const std::uint64_t axes = ((std::uint64_t{1} << sizes->size()) - 1) << std::max<std::int64_t>(end, 0);
+    return data != nullptr && !values_[at(first)].is_unranked && (values_[at(first)].vague & axes) == 0;
   }
-  if (each.op == "Gather")
-    return is_told(each.inputs[0]) && result->size() == 1 && is_constant(each.inputs[1]) && type(each.outputs[0]).shape && type(each.outputs[0]).shape->size() < 2;
-  if (is_one_of(each.op, kArithmetic)) return result->size() == 1 && std::ranges::all_of(each.inputs, is_told);
-  return is_one_of(each.op, kMoves) && is_told(each.inputs[0]);
+  if (is_one_of(each.op, kMoving)) return is_followed(first);
+  if (each.op == "Gather") return is_followed(first) && (is_followed(each.inputs[1]) || (is_constant(each.inputs[1]) && sizes->size() == 1));
+  if (!std::ranges::all_of(each.inputs, is_followed)) return false;
+  const bool is_sum = each.op == "Add" || each.op == "Sub" || each.op == "Mul";
+  if ((is_sum || each.op == "Div") && sizes->size() == 1) return true;
+  constexpr std::int64_t kFirstOfSums = 14, kFirstOfOthers = 13;  // that pass elements on
+  return is_one_of(each.op, kCombining) && form->size() == 1 && model_.opset("") >= (is_sum ? kFirstOfSums : kFirstOfOthers);
 }
 
 // Whether nothing is known of the results without the elements of an operand that the runtime does not know.

@@ -144,14 +144,15 @@ bool is_defined_by_others(const LoadedNode& node) {
   return is_plain(node) && std::ranges::find(kDefined, node.op) != std::end(kDefined);
 }
 
-void LoadedGraph::expand(const Provider& provider) {
+void LoadedGraph::expand(const Provider& provider, PlacementForm form) {
+  const bool is_asked_first = form == PlacementForm::Plain && provider.compiles_parts;
   for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
     LoadedNode& each = nodes_[n];
     if (each.is_gone || !is_defined_by_others(each)) continue;
     const auto found = provider.operators.find(each.op);
     if (found != provider.operators.end() && !found->second.kernels.empty()) continue;
-    if (each.op != "CastLike") {
-      each.is_expanded = true;
+    if (is_asked_first || each.op != "CastLike") {
+      each.is_expanded = !is_asked_first;
       continue;
     }
     LoadedNode cast = made_node("Cast", {each.inputs[0]}, each.outputs);

@@ -69,8 +69,9 @@ class LoadedGraph {
   LoadedGraph(const Model& model, const Analysis& analysis);
   LoadedGraph(const LoadedGraph&) = delete;
   LoadedGraph& operator=(const LoadedGraph&) = delete;
-  // Expands operators for which the runtime has no kernels, but those that the provider has kernels for.
-  void expand(const Provider& provider);
+  // Expands operators for which the runtime has no kernels, but those that the provider has kernels for. One that
+  // compiles parts is asked about the nodes of the file first.
+  void expand(const Provider& provider, PlacementForm form);
   // Finds the sizes that the runtime knows while nothing is folded.
   void infer(Release release);
   // Removes, folds and fuses nodes as the first level of optimisation of this release does.
