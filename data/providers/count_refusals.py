@@ -9,7 +9,7 @@ are read as well. A node counts once, and as refused if it was in any answer. --
 provider's own words hold this text in most answers, such as those of a closed library (backendValidateOpConfig of QNN).
 --write puts the counts of these into the file, as "refused": [REFUSED, OF] of their conditions.
 """
-import argparse, collections, json, os, subprocess, sys, tempfile
+import argparse, collections, json, os, re, subprocess, sys, tempfile
 
 
 def placed(estimate, provider, model, sizes, form):
@@ -18,6 +18,11 @@ def placed(estimate, provider, model, sizes, form):
         dims = [text for name, size in sizes.items() for text in ("--dim", "%s=%d" % (name, size))]
         done = subprocess.run([estimate, model, "--provider", provider, "--placement-form", form, "--format", "json", "-o", out.name] + dims, capture_output=True)
         return json.load(open(out.name))["placement"][0]["nodes"] if done.returncode == 0 else []
+
+
+def stated(text):
+    """The reason within "may be refused: REASON (1 of 2 such nodes were)"."""
+    return re.sub(r"^may be refused: (.*) \(\d+ of \d+ such nodes were\)$", r"\1", text)
 
 
 def main():
@@ -41,7 +46,7 @@ def main():
                     continue
                 theirs = {row["index"]: row for row in said["nodes"]}
                 for row in placed(asked.estimate, asked.provider, model, answer.get("sizes") or {}, form):
-                    reason, their = row.get("may_be_refused", {}).get("reason") or row.get("reason"), theirs.get(str(row["index"]))
+                    reason, their = stated(row.get("reason") or ""), theirs.get(str(row["index"]))
                     if not reason or their is None or their["on"] not in ("provider", "cpu"):
                         continue
                     key = (model, row["index"])
@@ -50,7 +55,7 @@ def main():
                         words[reason][asked.words in (their.get("reason") or "")] += 1
     counts = {}
     for reason, seen in sorted(nodes.items()):
-        if words[reason][True] >= words[reason][False]:
+        if words[reason][True] > 0 and words[reason][True] >= words[reason][False]:
             counts[reason] = [sum(seen.values()), len(seen)]
             print("%5d of %5d  %s" % (*counts[reason], reason))
     if asked.write:
