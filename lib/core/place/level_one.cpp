@@ -168,10 +168,14 @@ void LoadedGraph::infer(Release release) {
 
 void LoadedGraph::infer(std::int32_t id) {
   constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  constexpr std::string_view kMakesSizes[] = {"ConstantOfShape", "Expand", "Range", "Reshape"};
   constexpr std::string_view kBySizes[] = {"Slice", "TopK"};  // all sizes of the result are open
   const LoadedNode& each = node(id);
   const auto is_open = [&](ValueId value) { return is_vague(value) || (value != kAbsent && values_[at(value)].is_unranked); };
-  const auto is_unheard = [&](ValueId value) { return !is_told(value) && known(value) != nullptr; };
+  const bool makes_sizes = is_one_of(each.op, kMakesSizes) && is_plain(each);  // the analysis names those it cannot tell
+  const auto is_unheard = [&](ValueId value) {
+    return !is_told(value) && (known(value) != nullptr || (makes_sizes && type(value).element == ElementType::Int64));
+  };
   const bool is_lost = !has_inference(each) || loses_rank(each);
   const bool is_open_itself = each.op == "Loop" || std::ranges::any_of(each.inputs, is_open);  // nor does it know how often a loop runs
   const bool is_sized = is_one_of(each.op, kBySizes) && is_plain(each) && !std::all_of(each.inputs.begin() + 1, each.inputs.end(), [&](ValueId value) { return is_told(value); });
