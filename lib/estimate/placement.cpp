@@ -106,7 +106,8 @@ std::string refused_text(const Model& model, const Analysis& analysis, const Gra
 
 // "may be refused: Identity of uint8 (17 of 40 such nodes were)".
 std::string doubt_text(const PlacedNode& node) {
-  return cat("may be refused: ", node.reason, " (", node.answers->refused, " of ", node.answers->of, " such nodes were)");
+  return cat("may be refused: ", node.reason, " (", node.answers->refused, " of ", node.answers->of,
+             " such nodes were)");
 }
 
 // Nodes of a body and its own bodies.
@@ -236,13 +237,17 @@ EstimatePlacement placement_of(const Model& model, const EstimateRequest& reques
     if (row.graph != 0) continue;
     const PlacedNode& at = placed.nodes[static_cast<std::size_t>(row.node)];
     const bool is_doubtful = at.on == PlacedOn::Provider && at.answers;
-    result.nodes.push_back({.index = i, .on = std::string(to_string(at.on)), .part = at.part, .reason = is_doubtful ? doubt_text(at) : at.reason});
+    result.nodes.push_back({.index = i,
+                            .on = std::string(to_string(at.on)),
+                            .part = at.part,
+                            .reason = is_doubtful ? doubt_text(at) : at.reason});
     if (at.on != PlacedOn::Cpu && !is_doubtful) continue;
     const Node& node = model.main().node(row.node);
     const std::string op = qualified(node.domain, node.op_type);
     const ProviderCure* const cure = is_doubtful ? nullptr : cure_of(provider, at.reason, op, is_open);
     fixes_dims = fixes_dims || (cure != nullptr && cure->of_free_dims);
-    Sum& of_reason = is_doubtful ? by_doubt[{at.reason, ""}] : by_reason[{at.reason, cure == nullptr ? "" : cure->cure}];
+    Sum& of_reason =
+        is_doubtful ? by_doubt[{at.reason, ""}] : by_reason[{at.reason, cure == nullptr ? "" : cure->cure}];
     of_reason.answers = at.answers;
     for (Sum* const sum : {is_doubtful ? nullptr : &all, &of_reason}) {
       if (sum == nullptr) continue;

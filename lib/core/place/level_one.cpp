@@ -89,7 +89,8 @@ bool LoadedGraph::has_inference(const LoadedNode& node) const {
 
 // Whether the inference follows the elements of the result: from a Shape on, without stored numbers.
 bool LoadedGraph::tells(const LoadedNode& each) const {
-  constexpr std::string_view kMoving[] = {"Squeeze", "Unsqueeze"}, kCombining[] = {"Add", "Cast", "Concat", "Mul", "Slice", "Sub"};
+  constexpr std::string_view kMoving[] = {"Squeeze", "Unsqueeze"},
+                             kCombining[] = {"Add", "Cast", "Concat", "Mul", "Slice", "Sub"};
   if (release_ < kSince1_24 || !is_plain(each) || each.inputs.empty() || each.outputs.size() != 1) return false;
   const ValueId first = each.inputs.front(), result = each.outputs.front();
   const TensorValue* sizes = known(result);
@@ -104,12 +105,14 @@ bool LoadedGraph::tells(const LoadedNode& each) const {
     return data != nullptr && !values_[at(first)].is_unranked && (values_[at(first)].vague & axes) == 0;
   }
   if (is_one_of(each.op, kMoving)) return is_followed(first);
-  if (each.op == "Gather") return is_followed(first) && (is_followed(each.inputs[1]) || (is_constant(each.inputs[1]) && sizes->size() == 1));
+  if (each.op == "Gather")
+    return is_followed(first) && (is_followed(each.inputs[1]) || (is_constant(each.inputs[1]) && sizes->size() == 1));
   if (!std::ranges::all_of(each.inputs, is_followed)) return false;
   const bool is_sum = each.op == "Add" || each.op == "Sub" || each.op == "Mul";
   if ((is_sum || each.op == "Div") && sizes->size() == 1) return true;
   constexpr std::int64_t kFirstOfSums = 14, kFirstOfOthers = 13;  // that pass elements on
-  return is_one_of(each.op, kCombining) && form->size() == 1 && model_.opset("") >= (is_sum ? kFirstOfSums : kFirstOfOthers);
+  return is_one_of(each.op, kCombining) && form->size() == 1 &&
+         model_.opset("") >= (is_sum ? kFirstOfSums : kFirstOfOthers);
 }
 
 // Whether nothing is known of the results without the elements of an operand that the runtime does not know.
@@ -118,19 +121,29 @@ bool LoadedGraph::loses_rank(const LoadedNode& each) const {
   constexpr std::string_view kByAxes[] = {"Split", "Squeeze", "Unsqueeze"};
   const bool is_untold = each.inputs.size() > 1 && !is_told(each.inputs[1]);
   if (!is_plain(each)) return false;
-  if (each.op == "Squeeze" && each.inputs.size() == 1 && each.like != nullptr && each.like->attribute("axes") == nullptr)
+  if (each.op == "Squeeze" && each.inputs.size() == 1 && each.like != nullptr &&
+      each.like->attribute("axes") == nullptr)
     return is_vague(each.inputs[0]);
-  return is_untold && (each.op == "Reshape" ? model_.opset("") < kFirstThatCounts : is_one_of(each.op, kByAxes) || each.op.starts_with("Reduce"));
+  return is_untold && (each.op == "Reshape" ? model_.opset("") < kFirstThatCounts
+                                            : is_one_of(each.op, kByAxes) || each.op.starts_with("Reduce"));
 }
 
 // What the rule of the node's operator finds of its outputs with what the runtime knows of its inputs; empty: there is
 // no rule for the node as it is.
 std::vector<ValueInfo> LoadedGraph::infer_again(const LoadedNode& each) const {
-  const OpRule* rule = each.like == nullptr || !each.axes.empty() || each.has_bodies ? nullptr : ops::find_rule(each.domain, each.op);
+  const OpRule* rule =
+      each.like == nullptr || !each.axes.empty() || each.has_bodies ? nullptr : ops::find_rule(each.domain, each.op);
   if (rule == nullptr) return {};
   std::vector<ValueInfo> infos(each.inputs.size());
   Session session(model_);
-  OpContext::State state{.session = session, .node = *each.like, .display_name = each.like->name, .opset = model_.opset(each.domain), .facts = ops::facts_of(*rule, *each.like), .inputs = {}, .outputs = {}, .output_set = {}};
+  OpContext::State state{.session = session,
+                         .node = *each.like,
+                         .display_name = each.like->name,
+                         .opset = model_.opset(each.domain),
+                         .facts = ops::facts_of(*rule, *each.like),
+                         .inputs = {},
+                         .outputs = {},
+                         .output_set = {}};
   for (std::size_t i = 0; i < infos.size(); ++i) {
     const ValueId input = each.inputs[i];
     state.inputs.push_back(input == kAbsent ? nullptr : &infos[i]);
@@ -171,14 +184,20 @@ void LoadedGraph::infer(std::int32_t id) {
   constexpr std::string_view kMakesSizes[] = {"ConstantOfShape", "Expand", "Range", "Reshape"};
   constexpr std::string_view kBySizes[] = {"Slice", "TopK"};  // all sizes of the result are open
   const LoadedNode& each = node(id);
-  const auto is_open = [&](ValueId value) { return is_vague(value) || (value != kAbsent && values_[at(value)].is_unranked); };
-  const bool makes_sizes = is_one_of(each.op, kMakesSizes) && is_plain(each);  // the analysis names those it cannot tell
+  const auto is_open = [&](ValueId value) {
+    return is_vague(value) || (value != kAbsent && values_[at(value)].is_unranked);
+  };
+  const bool makes_sizes =
+      is_one_of(each.op, kMakesSizes) && is_plain(each);  // the analysis names those it cannot tell
   const auto is_unheard = [&](ValueId value) {
     return !is_told(value) && (known(value) != nullptr || (makes_sizes && type(value).element == ElementType::Int64));
   };
   const bool is_lost = !has_inference(each) || loses_rank(each);
-  const bool is_open_itself = each.op == "Loop" || std::ranges::any_of(each.inputs, is_open);  // nor does it know how often a loop runs
-  const bool is_sized = is_one_of(each.op, kBySizes) && is_plain(each) && !std::all_of(each.inputs.begin() + 1, each.inputs.end(), [&](ValueId value) { return is_told(value); });
+  const bool is_open_itself =
+      each.op == "Loop" || std::ranges::any_of(each.inputs, is_open);  // nor does it know how often a loop runs
+  const bool is_sized =
+      is_one_of(each.op, kBySizes) && is_plain(each) &&
+      !std::all_of(each.inputs.begin() + 1, each.inputs.end(), [&](ValueId value) { return is_told(value); });
   std::vector<ValueInfo> found;
   const bool asks = !is_lost && !is_sized && (is_open_itself || std::ranges::any_of(each.inputs, is_unheard));
   if (asks) found = infer_again(each);

@@ -95,7 +95,8 @@ class Placer {
       const LoadedNode& node = nodes_[index(n)];
       if (node.file < 0) continue;
       const bool is_asked_itself = form_ == PlacementForm::Plain && provider_.compiles_parts;
-      const bool is_expanded = !is_asked_itself && (node.is_expanded || (is_on(n, PlacedOn::Cpu) && is_defined_by_others(node)));
+      const bool is_expanded =
+          !is_asked_itself && (node.is_expanded || (is_on(n, PlacedOn::Cpu) && is_defined_by_others(node)));
       const bool is_renamed = provider_.names_what_runs && node.is_remade && is_mixed;
       // A Q or DQ is made anew beside a Transpose, and judged as before.
       const bool is_pair = quantises(node) || dequantises(node);

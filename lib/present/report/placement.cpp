@@ -88,7 +88,8 @@ std::string operators_text(const std::vector<std::string>& operators) {
 
 // "17 of 40 such nodes were refused".
 std::string answers_text(const EstimatePlacement::Reason& reason) {
-  return cat(base::grouped(reason.refused.value_or(0)), " of ", base::grouped(*reason.answers), " such nodes were refused");
+  return cat(base::grouped(reason.refused.value_or(0)), " of ", base::grouped(*reason.answers),
+             " such nodes were refused");
 }
 
 }  // namespace
@@ -195,11 +196,12 @@ base::Grid reasons_grid(const documents::EstimateDocument& estimate) {
   grid.columns.push_back({.header = "cure"});
   for (const EstimatePlacement& placed : estimate.placement)
     for (const EstimatePlacement::Reason& each : placed.reasons) {
-      const std::string reason = cat(base::printable(each.reason), each.answers ? cat(" (", answers_text(each), ")") : "");
+      const std::string reason =
+          cat(base::printable(each.reason), each.answers ? cat(" (", answers_text(each), ")") : "");
       std::vector<std::string>& row = grid.rows.emplace_back();
       if (are_several) row.push_back(base::printable(placed.provider));
-      for (std::string& text : std::vector<std::string>{reason, base::grouped(each.nodes),
-                                                        cell(each.flops), cell(each.bytes, "B")})
+      for (std::string& text :
+           std::vector<std::string>{reason, base::grouped(each.nodes), cell(each.flops), cell(each.bytes, "B")})
         row.push_back(std::move(text));
       if (has_time) row.push_back(each.seconds ? base::si_seconds(*each.seconds) : "?");
       row.push_back(operators_text(each.operators));
