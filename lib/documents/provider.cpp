@@ -189,6 +189,11 @@ void read_condition(Form& form, ProviderCondition& condition) {
   form.texts("except", condition.except);
   form.list("when", Need::Required, [&](Form& part) { read_part(part, condition.when.emplace_back()); });
   form.text("reason", condition.reason, Need::Required);
+  form.member("refused", Need::Optional, [&](const JsonField& field) {
+    const std::vector<JsonField> counts = field.array();
+    if (counts.size() != 2 || counts[1].integer() < 1) field.fail_expected("the refused nodes, and of how many");
+    condition.answers = {.refused = counts[0].integer(), .of = counts[1].integer()};
+  });
 }
 
 void read_runs(Form& form, ProviderParts& parts) {

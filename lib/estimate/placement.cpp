@@ -26,6 +26,7 @@ struct Sum {
   Dim flops = 0, bytes = 0;
   double seconds = 0;
   std::map<std::string, std::int64_t> operators;
+  std::optional<ProviderCondition::Answers> answers;
 
   void write(const Counter& number, bool has_time, Left& left) const {
     left = {.nodes = nodes,
@@ -101,6 +102,12 @@ std::string refused_text(const Model& model, const Analysis& analysis, const Gra
                reason.substr(std::string_view("no kernel").size()));
   }
   return "";
+}
+
+// "may be refused: Identity of uint8 (17 of 40 such nodes were)".
+std::string doubt_text(const PlacedNode& node) {
+  return cat("may be refused: ", node.reason, " (", node.answers->refused, " of ", node.answers->of,
+             " such nodes were)");
 }
 
 // Nodes of a body and its own bodies.
@@ -224,18 +231,26 @@ EstimatePlacement placement_of(const Model& model, const EstimateRequest& reques
   const bool is_open = has_open_sizes(analysis, request.placement_form);
   bool has_cures = false, fixes_dims = false;
   Sum all;
-  std::map<std::pair<std::string, std::string>, Sum> by_reason;  // and cure
+  std::map<std::pair<std::string, std::string>, Sum> by_reason, by_doubt;  // and cure
   for (std::size_t i = 0; i < analysis.nodes.size(); ++i) {
     const NodeReport& row = analysis.nodes[i];
     if (row.graph != 0) continue;
     const PlacedNode& at = placed.nodes[static_cast<std::size_t>(row.node)];
-    result.nodes.push_back({.index = i, .on = std::string(to_string(at.on)), .part = at.part, .reason = at.reason});
-    if (at.on != PlacedOn::Cpu) continue;
+    const bool is_doubtful = at.on == PlacedOn::Provider && at.answers;
+    result.nodes.push_back({.index = i,
+                            .on = std::string(to_string(at.on)),
+                            .part = at.part,
+                            .reason = is_doubtful ? doubt_text(at) : at.reason});
+    if (at.on != PlacedOn::Cpu && !is_doubtful) continue;
     const Node& node = model.main().node(row.node);
     const std::string op = qualified(node.domain, node.op_type);
-    const ProviderCure* const cure = cure_of(provider, at.reason, op, is_open);
+    const ProviderCure* const cure = is_doubtful ? nullptr : cure_of(provider, at.reason, op, is_open);
     fixes_dims = fixes_dims || (cure != nullptr && cure->of_free_dims);
-    for (Sum* const sum : {&all, &by_reason[{at.reason, cure == nullptr ? "" : cure->cure}]}) {
+    Sum& of_reason =
+        is_doubtful ? by_doubt[{at.reason, ""}] : by_reason[{at.reason, cure == nullptr ? "" : cure->cure}];
+    of_reason.answers = at.answers;
+    for (Sum* const sum : {is_doubtful ? nullptr : &all, &of_reason}) {
+      if (sum == nullptr) continue;
       ++sum->nodes;
       sum->flops += core::flops(row.cost, request.count);
       sum->bytes += row.cost.bytes();
@@ -245,20 +260,24 @@ EstimatePlacement placement_of(const Model& model, const EstimateRequest& reques
   }
   all.nodes = result.off.nodes;  // with those that have no row
   all.write(number, has_time, result.off);
-  for (const auto& [key, sum] : by_reason) {
-    EstimatePlacement::Reason& reason = result.reasons.emplace_back();
-    sum.write(number, has_time, reason);
-    reason.reason = key.first;
-    reason.cure = key.second;
-    has_cures = has_cures || !reason.cure.empty();
-    std::vector<std::pair<std::int64_t, std::string>> operators;
-    for (const auto& [name, nodes] : sum.operators) operators.emplace_back(-nodes, name);
-    std::ranges::sort(operators);
-    for (auto& [nodes, name] : operators) reason.operators.push_back(std::move(name));
+  for (auto* const sums : {&by_reason, &by_doubt}) {
+    std::vector<EstimatePlacement::Reason>& reasons = sums == &by_reason ? result.reasons : result.doubts;
+    for (const auto& [key, sum] : *sums) {
+      EstimatePlacement::Reason& reason = reasons.emplace_back();
+      sum.write(number, has_time, reason);
+      reason.reason = key.first;
+      reason.cure = key.second;
+      if (sum.answers) reason.refused = sum.answers->refused, reason.answers = sum.answers->of;
+      has_cures = has_cures || !reason.cure.empty();
+      std::vector<std::pair<std::int64_t, std::string>> operators;
+      for (const auto& [name, nodes] : sum.operators) operators.emplace_back(-nodes, name);
+      std::ranges::sort(operators);
+      for (auto& [nodes, name] : operators) reason.operators.push_back(std::move(name));
+    }
+    std::ranges::stable_sort(reasons, std::ranges::greater(), [](const EstimatePlacement::Reason& each) {
+      return std::tuple(each.seconds.value_or(0), each.flops.value_or(0), each.bytes.value_or(0), each.nodes);
+    });
   }
-  std::ranges::stable_sort(result.reasons, std::ranges::greater(), [](const EstimatePlacement::Reason& each) {
-    return std::tuple(each.seconds.value_or(0), each.flops.value_or(0), each.bytes.value_or(0), each.nodes);
-  });
   for (const PlacedCopy& copy : placed.copies) {
     const TensorType& type = analysis.types[static_cast<std::size_t>(copy.value)];
     result.copies.push_back({.tensor = model.main().value(copy.value).name,

@@ -24,6 +24,45 @@ const PlacedCase kQnnCases[] = {
      {},
      "a free dim",
      "fix the free dims"},
+    {"without optimisation, inference does not follow a computed size that is joined with a stored number",
+     "opset=17: x:f32[2,3,4], i:i64=1, z:i64[1]=[0], m:i64[1]=[-1] -> s = Shape(x); a = Gather(s, i); b = "
+     "Unsqueeze(a, z); k = Concat(b, m) {axis=0}; r = Reshape(x, k); y = Relu(r)",
+     "cpppcc",
+     "ffffpp",
+     1,
+     {},
+     {},
+     "Shape",
+     nullptr},
+    {"a result has the size that one picks from a Shape",
+     "opset=17: x:f32[2,3,4], i:i64=1, z:i64[1]=[0] -> s = Shape(x); a = Gather(s, i); b = Unsqueeze(a, z); q = "
+     "Relu(x); w = Slice(q, z, b, z); y = Relu(w)",
+     "cpppcp",
+     "fffppp",
+     1,
+     {},
+     {},
+     "Shape",
+     nullptr},
+    {"a sum with sizes that are known has them where they are not 1",
+     "opset=17: x:f32[2,3,4], z:i64[1]=[0], m:i64[1]=[-1] -> s = Shape(x); o = Concat(s, z) {axis=0}; k = Slice(o, "
+     "z, m, z); r = Reshape(x, k); v = Add(r, x); y = Relu(v)",
+     "cppccp",
+     "fffppp",
+     1,
+     {},
+     {},
+     "Shape",
+     nullptr},
+    {"a Slice that leaves nothing",
+     "opset=17: x:f32[2,3,4], z:i64[1]=[0] -> w = Slice(x, z, z, z); v = Concat(w, x) {axis=0}; y = Relu(v)",
+     "cpp",
+     "cpp",
+     1,
+     {},
+     {},
+     "Slice: nothing is left",
+     nullptr},
     {"GELU written with Erf is one operator",
      "opset=17: x:f32[2,8], e:f32=1.414, h:f32=0.5, o:f32=1.0 -> a = Div(x, e); b = Erf(a); c = Add(b, o); d = Mul(x, "
      "c); y = Mul(d, h)",
@@ -260,6 +299,30 @@ TEST_CASE("QNN: nodes and parts are those of the provider, in both forms") {
 
 TEST_CASE("QNN: an estimate has the cures that answers show") {
   check_cures(kQnnCases, documents::find_provider("qnn-htp"));
+}
+
+TEST_CASE("a condition of a closed check decides where it refused nine in ten, and is said with its share elsewhere") {
+  struct Case {
+    const char* what;
+    std::int64_t refused;
+    const char* places;
+  };
+  const Case cases[] = {{"all were refused", 40, "c"}, {"nine in ten", 36, "c"}, {"fewer", 35, "p"}, {"none", 0, "p"}};
+  const Model model = test::graph("opset=17: x:f32[2,8] -> y = Relu(x)");
+  for (const Case& each : cases) {
+    CAPTURE(each.what);
+    Provider provider = documents::find_provider("qnn-htp");
+    ProviderCondition condition;
+    condition.operators = {"Relu"};
+    condition.reason = "Relu of some kind";
+    condition.answers = {.refused = each.refused, .of = 40};
+    provider.conditions = {condition};
+    const GraphPlacement placed = place(model, analyze(model), provider);
+    CHECK(places(placed) == each.places);
+    CHECK(placed.nodes[0].reason == "Relu of some kind");
+    REQUIRE(placed.nodes[0].answers);
+    CHECK(placed.nodes[0].answers->refused == each.refused);
+  }
 }
 
 }  // namespace pagoda

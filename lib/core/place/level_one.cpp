@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "ops/context.h"
+#include "ops/op_rule.h"
 #include "ops/shape_math.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/text.h"
@@ -85,47 +87,139 @@ bool LoadedGraph::has_inference(const LoadedNode& node) const {
   return !is_one_of(node.op, kLacking) && (data == nullptr || data->size() != 1);
 }
 
-// The runtime's inference follows no sizes that nodes compute: behind a Reshape to such sizes, not even the rank is
-// known.
+// Whether the inference follows the elements of the result: from a Shape on, without stored numbers.
+bool LoadedGraph::tells(const LoadedNode& each) const {
+  constexpr std::string_view kMoving[] = {"Squeeze", "Unsqueeze"},
+                             kCombining[] = {"Add", "Cast", "Concat", "Mul", "Slice", "Sub"};
+  if (release_ < kSince1_24 || !is_plain(each) || each.inputs.empty() || each.outputs.size() != 1) return false;
+  const ValueId first = each.inputs.front(), result = each.outputs.front();
+  const TensorValue* sizes = known(result);
+  const Shape *data = shape(first), *form = shape(result);
+  const auto is_number = [](const Scalar& size) { return integer_of(size).has_value(); };
+  if (sizes == nullptr || form == nullptr || form->size() > 1 || !std::ranges::all_of(*sizes, is_number)) return false;
+  const auto is_followed = [&](ValueId value) { return value != kAbsent && values_[at(value)].is_told; };
+  if (each.op == "Shape") {
+    const std::int64_t start = each.like == nullptr ? 0 : each.like->integer("start", 0);
+    const std::int64_t end = data == nullptr ? 0 : start + (start < 0 ? static_cast<std::int64_t>(data->size()) : 0);
+    const std::uint64_t axes = ((std::uint64_t{1} << sizes->size()) - 1) << std::max<std::int64_t>(end, 0);
+    return data != nullptr && !values_[at(first)].is_unranked && (values_[at(first)].vague & axes) == 0;
+  }
+  if (is_one_of(each.op, kMoving)) return is_followed(first);
+  if (each.op == "Gather")
+    return is_followed(first) && (is_followed(each.inputs[1]) || (is_constant(each.inputs[1]) && sizes->size() == 1));
+  if (!std::ranges::all_of(each.inputs, is_followed)) return false;
+  const bool is_sum = each.op == "Add" || each.op == "Sub" || each.op == "Mul";
+  if ((is_sum || each.op == "Div") && sizes->size() == 1) return true;
+  constexpr std::int64_t kFirstOfSums = 14, kFirstOfOthers = 13;  // that pass elements on
+  return is_one_of(each.op, kCombining) && form->size() == 1 &&
+         model_.opset("") >= (is_sum ? kFirstOfSums : kFirstOfOthers);
+}
+
+// Whether nothing is known of the results without the elements of an operand that the runtime does not know.
+bool LoadedGraph::loses_rank(const LoadedNode& each) const {
+  constexpr std::int64_t kFirstThatCounts = 14;  // the sizes that a Reshape gets
+  constexpr std::string_view kByAxes[] = {"Split", "Squeeze", "Unsqueeze"};
+  const bool is_untold = each.inputs.size() > 1 && !is_told(each.inputs[1]);
+  if (!is_plain(each)) return false;
+  if (each.op == "Squeeze" && each.inputs.size() == 1 && each.like != nullptr &&
+      each.like->attribute("axes") == nullptr)
+    return is_vague(each.inputs[0]);
+  return is_untold && (each.op == "Reshape" ? model_.opset("") < kFirstThatCounts
+                                            : is_one_of(each.op, kByAxes) || each.op.starts_with("Reduce"));
+}
+
+// What the rule of the node's operator finds of its outputs with what the runtime knows of its inputs; empty: there is
+// no rule for the node as it is.
+std::vector<ValueInfo> LoadedGraph::infer_again(const LoadedNode& each) const {
+  const OpRule* rule =
+      each.like == nullptr || !each.axes.empty() || each.has_bodies ? nullptr : ops::find_rule(each.domain, each.op);
+  if (rule == nullptr) return {};
+  std::vector<ValueInfo> infos(each.inputs.size());
+  Session session(model_);
+  OpContext::State state{.session = session,
+                         .node = *each.like,
+                         .display_name = each.like->name,
+                         .opset = model_.opset(each.domain),
+                         .facts = ops::facts_of(*rule, *each.like),
+                         .inputs = {},
+                         .outputs = {},
+                         .output_set = {}};
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    const ValueId input = each.inputs[i];
+    state.inputs.push_back(input == kAbsent ? nullptr : &infos[i]);
+    if (input == kAbsent) continue;
+    ValueInfo& info = infos[i];
+    info.type = type(input);
+    info.constant = is_constant(input);
+    if (is_told(input)) info.stored_value = known(input);
+    const LoadedValue& value = values_[at(input)];
+    if (value.is_unranked) info.type.shape.reset();
+    for (std::size_t axis = 0; info.type.shape && axis < info.type.shape->size(); ++axis)
+      if ((value.vague >> axis & 1) != 0) (*info.type.shape)[axis] = Dim::symbol(cat("v", input, "_", axis));
+  }
+  state.outputs.resize(each.outputs.size());
+  state.output_set.assign(each.outputs.size(), false);
+  try {
+    OpContext op(state);
+    rule->infer(op);
+  } catch (const RuleStop&) {
+  } catch (const Error&) {
+  }
+  return std::move(state.outputs);
+}
+
+// The runtime knows fewer sizes than the analysis: it follows few values that nodes compute.
 void LoadedGraph::infer() {
   const std::vector<std::int32_t> order = this->order();
   for (const std::int32_t id : order) infer(id);
 }
 
+void LoadedGraph::infer(Release release) {
+  release_ = release;
+  infer();
+}
+
 void LoadedGraph::infer(std::int32_t id) {
-  constexpr std::string_view kSized[] = {"ConstantOfShape", "Expand", "Range", "Reshape"};
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  constexpr std::string_view kMakesSizes[] = {"ConstantOfShape", "Expand", "Range", "Reshape"};
+  constexpr std::string_view kBySizes[] = {"Slice", "TopK"};  // all sizes of the result are open
   const LoadedNode& each = node(id);
-  const auto is_vague = [&](ValueId value) { return value != kAbsent && values_[at(value)].is_vague; };
-  const bool is_inferred = has_inference(each);
-  const bool has_sizes = is_one_of(each.op, kSized) && is_plain(each) && !each.inputs.empty();
-  const auto is_given = [&](ValueId value) { return value == kAbsent || is_constant(value); };
-  // Nor does the runtime know how often a loop runs.
-  const bool is_unsized =
-      each.op == "Loop" || !is_inferred ||
-      (has_sizes && !(each.op == "Range" ? std::ranges::all_of(each.inputs, is_given) : is_given(each.inputs.back())));
-  const auto takes_size = [&] {  // of a Reshape: a size is that of the data, or what the others leave
-    const TensorValue* sizes = each.op == "Reshape" ? known(each.inputs.back()) : nullptr;
-    return sizes != nullptr &&
-           std::ranges::any_of(*sizes, [](const Scalar& size) { return integer_of(size).value_or(1) <= 0; });
+  const auto is_open = [&](ValueId value) {
+    return is_vague(value) || (value != kAbsent && values_[at(value)].is_unranked);
   };
-  const auto is_unranked = [&](ValueId value) { return value != kAbsent && values_[at(value)].is_unranked; };
-  const bool is_measure = each.op == "Shape" && is_plain(each) && !each.inputs.empty();
-  const bool is_behind = is_measure  ? is_unranked(each.inputs.front())
-                         : has_sizes ? (each.op == "Expand" || takes_size()) && is_vague(each.inputs.front())
-                                     : std::ranges::any_of(each.inputs, is_vague);
-  // Operators of older opsets do not say which sizes they pass on.
-  constexpr std::int64_t kFirstThatTells = 13;
-  const bool has_lost_rank =
-      has_sizes && is_unsized && (each.op == "Reshape" || each.op == "Expand") && model_.opset("") < kFirstThatTells;
-  const bool loses_rank = has_lost_rank || !is_inferred ||
-                          (!has_sizes && !is_measure && std::ranges::any_of(each.inputs, is_unranked));
-  for (const ValueId output : each.outputs) {
-    if (output == kAbsent) continue;
-    const Shape* own = shape(output);
+  const bool makes_sizes =
+      is_one_of(each.op, kMakesSizes) && is_plain(each);  // the analysis names those it cannot tell
+  const auto is_unheard = [&](ValueId value) {
+    return !is_told(value) && (known(value) != nullptr || (makes_sizes && type(value).element == ElementType::Int64));
+  };
+  const bool is_lost = !has_inference(each) || loses_rank(each);
+  const bool is_open_itself =
+      each.op == "Loop" || std::ranges::any_of(each.inputs, is_open);  // nor does it know how often a loop runs
+  const bool is_sized =
+      is_one_of(each.op, kBySizes) && is_plain(each) &&
+      !std::all_of(each.inputs.begin() + 1, each.inputs.end(), [&](ValueId value) { return is_told(value); });
+  std::vector<ValueInfo> found;
+  const bool asks = !is_lost && !is_sized && (is_open_itself || std::ranges::any_of(each.inputs, is_unheard));
+  if (asks) found = infer_again(each);
+  const bool is_told = tells(each);
+  for (std::size_t i = 0; i < each.outputs.size(); ++i) {
+    if (each.outputs[i] == kAbsent) continue;
+    LoadedValue& output = values_[at(each.outputs[i])];
+    const Shape *own = shape(each.outputs[i]), *stated = declared(each.outputs[i]);
+    const Shape* by_rule = found.empty() || !found[i].type.shape ? nullptr : &*found[i].type.shape;
+    output.is_told = is_told;
+    output.is_unranked = is_lost || (!found.empty() && by_rule == nullptr);
+    output.vague = is_lost || is_sized || (asks && (found.empty() ? is_open_itself : by_rule == nullptr)) ? kAll : 0;
+    if (own == nullptr) continue;
+    for (std::size_t axis = 0; by_rule != nullptr && axis < by_rule->size(); ++axis)
+      if (!(*by_rule)[axis].is_constant()) output.vague |= std::uint64_t{1} << axis;
     // The file may state what inference does not find.
-    const bool is_stated = declared(output) != nullptr;
-    values_[at(output)].is_vague = (is_unsized || is_behind) && !is_stated && own != nullptr && !own->empty();
-    values_[at(output)].is_unranked = loses_rank && !is_stated;
+    if (stated != nullptr && stated->size() == own->size()) {
+      output.is_unranked = false;
+      for (std::size_t axis = 0; axis < stated->size(); ++axis)
+        if ((*stated)[axis].is_constant()) output.vague &= ~(std::uint64_t{1} << axis);
+    }
+    output.vague &= (std::uint64_t{1} << own->size()) - 1;
   }
 }
 

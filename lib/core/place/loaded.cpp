@@ -119,14 +119,14 @@ void LoadedGraph::find_reads(const Node& node, std::vector<ValueId>& values) con
 
 bool LoadedGraph::is_fixed(ValueId value) const {
   const Shape* sizes = shape(value);
-  return sizes != nullptr && !values_[at(value)].is_vague &&
+  return sizes != nullptr && !is_vague(value) &&
          std::ranges::all_of(*sizes, [](const Dim& size) { return size.is_constant(); });
 }
 
 std::optional<std::size_t> LoadedGraph::wide_rank(ValueId value) const {
   const Shape* sizes = shape(value);
   if (sizes == nullptr) return std::nullopt;
-  const auto ones = values_[at(value)].is_vague ? 0 : std::ranges::count(*sizes, Dim(1));
+  const auto ones = is_vague(value) ? 0 : std::ranges::count(*sizes, Dim(1));
   return sizes->size() - static_cast<std::size_t>(ones);
 }
 
@@ -144,14 +144,15 @@ bool is_defined_by_others(const LoadedNode& node) {
   return is_plain(node) && std::ranges::find(kDefined, node.op) != std::end(kDefined);
 }
 
-void LoadedGraph::expand(const Provider& provider) {
+void LoadedGraph::expand(const Provider& provider, PlacementForm form) {
+  const bool is_asked_first = form == PlacementForm::Plain && provider.compiles_parts;
   for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
     LoadedNode& each = nodes_[n];
     if (each.is_gone || !is_defined_by_others(each)) continue;
     const auto found = provider.operators.find(each.op);
     if (found != provider.operators.end() && !found->second.kernels.empty()) continue;
-    if (each.op != "CastLike") {
-      each.is_expanded = true;
+    if (is_asked_first || each.op != "CastLike") {
+      each.is_expanded = !is_asked_first;
       continue;
     }
     LoadedNode cast = made_node("Cast", {each.inputs[0]}, each.outputs);
@@ -190,7 +191,7 @@ ValueId LoadedGraph::add_value(ValueId original, TensorType type, bool is_consta
   const LoadedValue& from = values_[at(original)];
   made.original = from.original;
   made.is_constant = is_constant;
-  made.is_vague = from.is_vague;
+  made.vague = from.vague;
   made.is_unranked = from.is_unranked;
   retype(value, std::move(type));
   return value;

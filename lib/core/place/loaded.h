@@ -57,8 +57,11 @@ std::optional<std::vector<std::string>> texts_of(const Attribute& attribute);
 // Of ONNX Runtime: {1, 21}.
 using Release = std::pair<int, int>;
 inline constexpr Release kSince1_21 = {1, 21};  // products of more than two dims, and biases, are rewritten since then
+inline constexpr Release kSince1_24 = {1, 24};  // inference follows some sizes that nodes compute since then
 inline constexpr Release kSince1_27 = {1, 27};  // stored tensors that are inputs, too, are shared since then
 inline constexpr Release kSince1_28 = {1, 28};  // a Transpose passes Elu, Gather and Reshapes that split dims since then
+
+struct ValueInfo;
 
 class LoadedGraph {
  public:
@@ -66,8 +69,11 @@ class LoadedGraph {
   LoadedGraph(const Model& model, const Analysis& analysis);
   LoadedGraph(const LoadedGraph&) = delete;
   LoadedGraph& operator=(const LoadedGraph&) = delete;
-  // Expands operators for which the runtime has no kernels, but those that the provider has kernels for.
-  void expand(const Provider& provider);
+  // Expands operators for which the runtime has no kernels, but those that the provider has kernels for. One that
+  // compiles parts is asked about the nodes of the file first.
+  void expand(const Provider& provider, PlacementForm form);
+  // Finds the sizes that the runtime knows while nothing is folded.
+  void infer(Release release);
   // Removes, folds and fuses nodes as the first level of optimisation of this release does.
   void optimise(Release release);
 
@@ -126,8 +132,9 @@ class LoadedGraph {
     std::vector<std::int32_t> readers;  // sorted
     bool is_constant = false;
     bool is_output = false;
-    bool is_vague = false;     // some size is not known to the runtime's inference
-    bool is_unranked = false;  // nor is its rank
+    std::uint64_t vague = 0;   // a bit for each axis: the runtime's inference does not find its size
+    bool is_unranked = false;  // nor the rank
+    bool is_told = false;      // but it does follow the elements
   };
 
   static std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
@@ -161,9 +168,14 @@ class LoadedGraph {
   // The second node's work becomes part of the first, which writes the second's result.
   void fuse(std::int32_t into, std::int32_t next);
 
+  bool is_vague(ValueId value) const { return value != kAbsent && values_[at(value)].vague != 0; }
+  bool is_told(ValueId value) const { return value == kAbsent || is_constant(value) || values_[at(value)].is_told; }
   bool has_inference(const LoadedNode& node) const;
+  bool tells(const LoadedNode& node) const;
+  bool loses_rank(const LoadedNode& node) const;
   void infer();
   void infer(std::int32_t id);
+  std::vector<ValueInfo> infer_again(const LoadedNode& node) const;
   bool apply_rules();
   bool apply_rule(std::int32_t id);
   bool fuse_into_conv(std::int32_t id);

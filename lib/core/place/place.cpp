@@ -94,7 +94,9 @@ class Placer {
     for (const std::int32_t n : order_) {
       const LoadedNode& node = nodes_[index(n)];
       if (node.file < 0) continue;
-      const bool is_expanded = node.is_expanded || (is_on(n, PlacedOn::Cpu) && is_defined_by_others(node));
+      const bool is_asked_itself = form_ == PlacementForm::Plain && provider_.compiles_parts;
+      const bool is_expanded =
+          !is_asked_itself && (node.is_expanded || (is_on(n, PlacedOn::Cpu) && is_defined_by_others(node)));
       const bool is_renamed = provider_.names_what_runs && node.is_remade && is_mixed;
       // A Q or DQ is made anew beside a Transpose, and judged as before.
       const bool is_pair = quantises(node) || dequantises(node);
@@ -198,9 +200,14 @@ class Placer {
     const auto found = provider_.operators.find(name);
     const ProviderOperator* known = found == provider_.operators.end() ? nullptr : &found->second;
     row.reason = no_kernel(node, known);
+    const ProviderCondition* doubt = nullptr;
     for (const ProviderCondition& condition : provider_.conditions) {
       if (!row.reason.empty()) break;
-      if (holds(condition, name, unit, units_)) row.reason = condition.reason;
+      if ((doubt != nullptr && !condition.decides()) || !holds(condition, name, unit, units_)) continue;
+      if (condition.decides())
+        row = {.on = row.on, .part = -1, .reason = condition.reason, .answers = condition.answers};
+      else
+        doubt = &condition;
     }
     // Kernels without constraints take what the conditions let through, but those need types.
     if (row.reason.empty() && known->versions.empty() && !knows_types(node)) row.reason = kUnknownType;
@@ -208,6 +215,8 @@ class Placer {
     row.on = row.reason.empty() ? PlacedOn::Provider : row.reason == kUnknownType ? PlacedOn::Unknown : PlacedOn::Cpu;
     if (row.reason.empty()) kernels_[index(unit.node)] = known;
     if (row.on == PlacedOn::Cpu) units_.leave_on_cpu(unit.node);
+    if (row.on == PlacedOn::Provider && doubt != nullptr)
+      row = {.on = row.on, .part = -1, .reason = doubt->reason, .answers = doubt->answers};
     for (const std::vector<std::int32_t>* others : {&unit.before, &unit.behind})
       for (const std::int32_t other : *others)
         if (units_.of(other) == id) rows_[index(other)] = row;
@@ -400,8 +409,12 @@ const ProviderCure* cure_of(const Provider& provider, std::string_view reason, s
 GraphPlacement place(const Model& model, const Analysis& analysis, const Provider& provider,
                      const PlaceOptions& options) {
   LoadedGraph loaded(model, analysis);
-  if (options.form == PlacementForm::Default) loaded.optimise(release_of(provider.version));
-  loaded.expand(provider);
+  const Release release = release_of(provider.version);
+  if (options.form == PlacementForm::Default)
+    loaded.optimise(release);
+  else
+    loaded.infer(release);
+  loaded.expand(provider, options.form);
   return Placer(model, loaded, provider, options).run();
 }
 

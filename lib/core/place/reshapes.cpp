@@ -33,10 +33,10 @@ bool LoadedGraph::fuse_sums(bool keeps_attention) {
     if (!is_matrix && (!is_fixed(left) || !is_fixed(right))) continue;
     if (!is_matrix && keeps_attention && feeds_attention(product, sum)) continue;
     const bool is_row = added->size() == 1 && (*added)[0] == width;
-    const bool is_vague = values_[at(left)].is_vague || values_[at(bias)].is_vague;
+    const bool are_vague = is_vague(left) || is_vague(bias);
     const auto fits = [&](const Dim& height) {
       return (height == Dim(1) && (*added)[1] == width) ||
-             (!is_vague && height == (*rows)[0] && ((*added)[1] == Dim(1) || (*added)[1] == width));
+             (!are_vague && height == (*rows)[0] && ((*added)[1] == Dim(1) || (*added)[1] == width));
     };
     if (!is_row && !(is_matrix && added->size() == 2 && fits((*added)[0]))) continue;
     LoadedNode gemm = made_node("Gemm", {left, right, bias}, sum.outputs);
@@ -100,7 +100,7 @@ std::int32_t LoadedGraph::add_reshape(ValueId from, TensorType type) {
 
 bool LoadedGraph::is_same_size(ValueId a, ValueId b, std::size_t axis) const {
   const Shape *x = shape(a), *y = shape(b);
-  return x != nullptr && y != nullptr && !values_[at(a)].is_vague && !values_[at(b)].is_vague && axis < x->size() && axis < y->size() &&
+  return x != nullptr && y != nullptr && !is_vague(a) && !is_vague(b) && axis < x->size() && axis < y->size() &&
          (*x)[axis] == (*y)[axis];
 }
 
@@ -136,7 +136,7 @@ std::optional<std::vector<std::int64_t>> LoadedGraph::shape_of_concat(std::int32
     }
     const Shape* form = shape(input);
     const bool is_single =
-        form != nullptr && !values_[at(input)].is_vague && (form->empty() || (form->size() == 1 && (*form)[0] == Dim(1)));
+        form != nullptr && !is_vague(input) && (form->empty() || (form->size() == 1 && (*form)[0] == Dim(1)));
     if (!is_single || others++ > 0) return std::nullopt;
     sizes.push_back(-1);
   }

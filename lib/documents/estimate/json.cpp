@@ -481,12 +481,16 @@ void placement(A& a, typename A::template Ref<EstimatePlacement> x) {
     if constexpr (A::kReads) copy.is_to_host = direction == "to_host";
   });
   a("copied_bytes", x.copied_bytes);
-  a.list("reasons", x.reasons, [&](A& inner, auto& reason) {
+  const auto why = [&](A& inner, auto& reason) {
     inner("reason", reason.reason);
     left(inner, reason);
     inner("operators", reason.operators);
     inner.maybe("cure", reason.cure);
-  });
+    inner.maybe("refused", reason.refused);
+    inner.maybe("answers", reason.answers);
+  };
+  a.list("reasons", x.reasons, why);
+  a.maybe_list("may_be_refused", x.doubts, why);
   part(a, "cured", Layout::Line, x.cured, [](A& inner, auto& cured) {
     inner("nodes", cured.nodes);
     inner("parts", cured.parts);

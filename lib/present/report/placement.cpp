@@ -86,6 +86,12 @@ std::string operators_text(const std::vector<std::string>& operators) {
   return base::joined(shown, ", ", base::printable);
 }
 
+// "17 of 40 such nodes were refused".
+std::string answers_text(const EstimatePlacement::Reason& reason) {
+  return cat(base::grouped(reason.refused.value_or(0)), " of ", base::grouped(*reason.answers),
+             " such nodes were refused");
+}
+
 }  // namespace
 
 std::vector<std::string> placement_lines(const documents::EstimateDocument& estimate, const EstimatePlacement& placed) {
@@ -106,6 +112,9 @@ std::vector<std::string> placement_lines(const documents::EstimateDocument& esti
       cat("copied a run", placed.unknown + placed.in_bodies > 0 ? ", at least: " : ": ",
           copied.empty() ? "nothing" : copied)};
   if (!placed.refused.empty()) lines.push_back(refused_line(placed));
+  for (const EstimatePlacement::Reason& each : placed.doubts)
+    lines.push_back(cat("may be refused: ", base::counted(each.nodes, "node"), ", ", base::printable(each.reason), " (",
+                        answers_text(each), ")"));
   const auto& cured = placed.cured;
   const bool changes =
       cured && (cured->nodes != placed.off.nodes || cured->copies != static_cast<std::int64_t>(placed.copies.size()));
@@ -187,10 +196,12 @@ base::Grid reasons_grid(const documents::EstimateDocument& estimate) {
   grid.columns.push_back({.header = "cure"});
   for (const EstimatePlacement& placed : estimate.placement)
     for (const EstimatePlacement::Reason& each : placed.reasons) {
+      const std::string reason =
+          cat(base::printable(each.reason), each.answers ? cat(" (", answers_text(each), ")") : "");
       std::vector<std::string>& row = grid.rows.emplace_back();
       if (are_several) row.push_back(base::printable(placed.provider));
-      for (std::string& text : std::vector<std::string>{base::printable(each.reason), base::grouped(each.nodes),
-                                                        cell(each.flops), cell(each.bytes, "B")})
+      for (std::string& text :
+           std::vector<std::string>{reason, base::grouped(each.nodes), cell(each.flops), cell(each.bytes, "B")})
         row.push_back(std::move(text));
       if (has_time) row.push_back(each.seconds ? base::si_seconds(*each.seconds) : "?");
       row.push_back(operators_text(each.operators));

@@ -100,6 +100,13 @@ struct ProviderCondition {
   std::vector<std::string> except;     // but these
   std::vector<Part> when;              // all hold
   std::string reason;                  // why the provider then refuses the node
+  // Of a condition that only the provider's closed check knows: nodes that it refused, of those for which it holds.
+  struct Answers {
+    std::int64_t refused = 0, of = 0;
+  };
+  std::optional<Answers> answers = {};
+  // A few answers that differ come from details that no condition names.
+  bool decides() const { return !answers || 10 * answers->refused >= 9 * answers->of; }
 };
 
 // A node that the provider judges together with the DequantizeLinear nodes before it and the QuantizeLinear nodes
@@ -192,7 +199,8 @@ struct PlaceOptions {
 struct PlacedNode {
   PlacedOn on = PlacedOn::Unknown;
   std::int32_t part = -1;  // of connected nodes on the provider that no path through the CPU separates; -1: none
-  std::string reason;      // why it is not on the provider
+  std::string reason;      // why it is not on the provider; on it: why it may be refused
+  std::optional<ProviderCondition::Answers> answers = {};  // behind the reason
 };
 
 struct PlacedCopy {

@@ -540,7 +540,7 @@ struct EstimatePlacement {
     std::size_t index = 0;   // EstimateNode::index
     std::string on;          // "provider", "cpu", "folded", "fused" or "unknown": core::PlacedOn
     std::int64_t part = -1;  // its part, from 0; -1: not on the provider
-    std::string reason;      // why it is not
+    std::string reason;      // why it is not; on the provider: why it may be refused
   };
   // Nodes that stay on the CPU, and what they take of the estimate.
   struct Left {
@@ -552,6 +552,8 @@ struct EstimatePlacement {
     std::string reason;
     std::string cure;                    // what lets the provider take them; empty: nothing known
     std::vector<std::string> operators;  // most nodes first
+    // Of a reason that only the provider's closed check knows: such nodes that it refused in answers, and of how many.
+    std::optional<std::int64_t> refused, answers;
   };
   // A tensor that a run copies between memories. Inputs and outputs of the model are not listed unless both sides read
   // them.
@@ -572,6 +574,7 @@ struct EstimatePlacement {
   std::vector<Copy> copies;
   Count copied_bytes;
   std::vector<Reason> reasons;          // the most seconds first, then FLOPs, bytes and nodes
+  std::vector<Reason> doubts;           // why nodes on the provider may be refused
   std::optional<PlacementCured> cured;  // empty: no reason has a cure
   std::optional<PlacementTimes> times;
   std::vector<Node> nodes;  // by index; nodes of bodies go with theirs, and have none
