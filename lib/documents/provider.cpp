@@ -326,7 +326,8 @@ Provider parse_provider(std::string_view json, std::string_view subject) {
     });
     if (like.empty()) read_rules(form, provider);
   });
-  return like.empty() ? provider : other_release(std::move(provider), built_in_provider(like));
+  if (like.empty()) return provider;  // not a copy
+  return other_release(std::move(provider), built_in_provider(like));
 }
 
 }  // namespace pagoda::documents

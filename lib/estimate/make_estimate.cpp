@@ -327,6 +327,9 @@ void spell_messages(std::string (*spell)(std::string_view), EstimateDocument& es
   for (Diagnostic& each : estimate.diagnostics) each.message = spell(each.message);
   for (EstimateAdvice& each : estimate.advice) each.change = spell(each.change);
   for (EstimateVariant& each : estimate.variants) each.refused = spell(each.refused);
+  for (EstimatePlacement& each : estimate.placement)
+    if (each.times && each.times->predicted)
+      for (std::string& reason : each.times->predicted->missing) reason = spell(reason);
   if (estimate.budgets)
     for (BudgetResult& each : *estimate.budgets)
       for (std::string& cause : each.causes) cause = spell(cause);

@@ -1,17 +1,24 @@
 // Which nodes a provider of ONNX Runtime leaves to the CPU, why, and what they cost.
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "describe.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/error.h"
+#include "pagoda/base/files.h"
+#include "pagoda/base/plural.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/device_arena.h"
+#include "pagoda/core/engine.h"
 #include "pagoda/core/parallel.h"
 #include "pagoda/core/placement.h"
 #include "pagoda/core/roofline.h"
+#include "pagoda/documents/calibration.h"
+#include "pagoda/documents/device.h"
 #include "pagoda/documents/provider.h"
 #include "pagoda/estimate/engines.h"
 
@@ -141,6 +148,101 @@ struct Sides {
   }
 };
 
+// Predicted times of rows on each side. A row that its engine computes within another's kernel has none of its own: it
+// counts by its bound where that other row is on the other side.
+class PredictedSides {
+ public:
+  struct Side {
+    const Prediction& time;
+    std::span<const RowBound> bounds;
+  };
+  PredictedSides(const Model& model, const Analysis& analysis, Side device, Side host)
+      : graph_(model.main()), analysis_(analysis), device_(device), host_(host), writers_(graph_.values.size(), -1) {
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n)
+      for (const ValueId output : graph_.nodes[n].outputs)
+        if (output != kAbsent) writers_[static_cast<std::size_t>(output)] = static_cast<std::int32_t>(n);
+  }
+
+  // Copies come on top: the engine waits for them. Empty: their time is not known.
+  std::optional<PlacementPrediction::Time> time(const GraphPlacement& placed,
+                                                const std::optional<double>& copy_seconds) const {
+    if (!copy_seconds) return std::nullopt;
+    double on_device = 0, on_host = 0;
+    for (std::size_t i = 0; i < analysis_.nodes.size(); ++i) {
+      const std::int32_t n = analysis_.nodes[i].node;
+      const bool is_host = is_on_cpu(placed, n);
+      const Side& side = is_host ? host_ : device_;
+      double seconds = side.time.row_seconds[i];
+      if (seconds == 0 && is_cut(placed, n)) seconds = side.bounds[i].seconds;
+      (is_host ? on_host : on_device) += seconds;
+    }
+    PlacementPrediction::Time sum{.seconds = on_device + on_host + *copy_seconds, .low = {}, .high = {}};
+    if ((on_device > 0 && !device_.time.low) || (on_host > 0 && !host_.time.low)) return sum;
+    const auto scaled = [&](std::optional<double> Prediction::* end) {
+      const auto part = [&](double seconds, const Prediction& time) {
+        return seconds > 0 ? seconds * *(time.*end) / *time.seconds : 0;
+      };
+      return part(on_device, device_.time) + part(on_host, host_.time) + *copy_seconds;
+    };
+    sum.low = scaled(&Prediction::low);
+    sum.high = scaled(&Prediction::high);
+    return sum;
+  }
+
+ private:
+  static bool is_on_cpu(const GraphPlacement& placed, std::int32_t n) {
+    return placed.nodes[static_cast<std::size_t>(n)].on == PlacedOn::Cpu;
+  }
+  // Whether a node on the other side writes one of its inputs.
+  bool is_cut(const GraphPlacement& placed, std::int32_t n) const {
+    return std::ranges::any_of(graph_.node(n).inputs, [&](ValueId input) {
+      const std::int32_t writer = input == kAbsent ? -1 : writers_[static_cast<std::size_t>(input)];
+      return writer >= 0 && is_on_cpu(placed, writer) != is_on_cpu(placed, n);
+    });
+  }
+
+  const Graph& graph_;
+  const Analysis& analysis_;
+  Side device_, host_;
+  std::vector<std::int32_t> writers_;  // by value
+};
+
+PlacementPrediction::Time time_of(const Prediction& prediction) {
+  return {.seconds = *prediction.seconds, .low = prediction.low, .high = prediction.high};
+}
+
+// The time that the provider's engine takes for all nodes; null, with the reason in `missing`: it is not known.
+const Prediction* predicted_on_provider(const Provider& provider, const EstimateRequest& request,
+                                        const EstimateRoofline& roofline, std::string& missing) {
+  if (provider.arena_of.empty())
+    missing = cat("no engine models provider ", provider.id);
+  else if (request.engine->engine != provider.arena_of)
+    missing = cat("the nodes on the provider need ", base::field("engine", provider.arena_of),
+                  " with a `calibration` of this device");
+  else if (!roofline.predicted)
+    missing = cat(provider.arena_of, " does not predict this model");
+  else
+    return &*roofline.predicted;
+  return nullptr;
+}
+
+// The same of the host's engine.
+std::optional<Prediction> predicted_on_cpu(const Model& model, const EstimateRequest& request, std::string& missing) {
+  if (!request.host_engine) {
+    missing = cat("the nodes on the CPU need a calibration of ", request.host_device->name,
+                  ": measure it by pagoda-calibrate --here onnxruntime-cpu -o FILE, and give FILE as `host_device`");
+    return std::nullopt;
+  }
+  EstimateRequest on_host = request;
+  on_host.precision.reset();
+  on_host.device = request.host_device;
+  const Analysis analysis = sized(model, on_host).analysis;
+  Prediction time = predict(model, analysis, *request.host_device, *request.host_engine);
+  if (time.seconds) return time;
+  missing = cat(request.host_engine->engine, " does not predict this model");
+  return std::nullopt;
+}
+
 std::optional<double> copy_seconds(const Count& bytes, const LinkRate& link) {
   const std::optional<double> amount = real(bytes);
   if (amount == 0) return 0;
@@ -149,25 +251,23 @@ std::optional<double> copy_seconds(const Count& bytes, const LinkRate& link) {
 
 // Weights are loaded first; a run then requests its activations as one block.
 EngineFit engine_fit(const Provider& provider, const GraphPlacement& placed, const EstimateFit& fit, bool at_least) {
-  std::int64_t weights = 0;
-  for (const std::int64_t bytes : placed.weight_bytes) weights += bytes;
-  const DeviceArena loaded = device_arena(placed.weight_bytes);
-  const auto bytes = [&](std::int64_t number) { return Count(number).at_least(at_least); };
-  EngineFit engine{.engine = provider.arena_of,
-                   .weight_bytes = bytes(weights),
-                   .arena_bytes = bytes(loaded.median),
-                   .arena_low_bytes = bytes(loaded.low),
-                   .arena_high_bytes = bytes(loaded.high),
-                   .options = {}};
   constexpr Int kMost = Int{1} << 50;  // more than any device has
-  if (!fit.activation_bytes || *fit.activation_bytes > kMost) return engine;
-  const DeviceArena run = device_arena(placed.weight_bytes, static_cast<std::int64_t>(*fit.activation_bytes));
+  const bool has_total = fit.activation_bytes && *fit.activation_bytes <= kMost;
+  const DeviceArena arena =
+      device_arena(placed.weight_bytes, has_total ? static_cast<std::int64_t>(*fit.activation_bytes) : 0);
+  const auto bytes = [&](std::int64_t number) { return Count(number).at_least(at_least); };
+  EngineFit engine{
+      .engine = provider.arena_of,
+      .weight_bytes = bytes(std::accumulate(placed.weight_bytes.begin(), placed.weight_bytes.end(), std::int64_t{0})),
+      .arena_bytes = bytes(arena.before_last),
+      .options = {}};
+  if (!has_total) return engine;
   const auto total = [&](std::int64_t number) { return Count(number).at_least(at_least || fit.at_least); };
-  engine.total_bytes = total(run.median);
-  engine.total_low_bytes = total(run.low);
-  engine.total_high_bytes = total(run.high);
-  if (run.as_requested < run.median)
-    engine.options.push_back({"arena_extend_strategy=kSameAsRequested", total(run.as_requested)});
+  engine.total_bytes = total(arena.median);
+  engine.total_low_bytes = total(arena.low);
+  engine.total_high_bytes = total(arena.high);
+  if (arena.as_requested < arena.median)
+    engine.options.push_back({"arena_extend_strategy=kSameAsRequested", total(arena.as_requested)});
   return engine;
 }
 
@@ -188,6 +288,20 @@ void set_providers(std::string_view names, std::string_view form, EstimateReques
   if (form != "plain" && form != "default")
     throw Error(cat(base::field("placement_form", form), " is not known; expected default or plain"));
   request.placement_form = form == "plain" ? PlacementForm::Plain : PlacementForm::Default;
+}
+
+void set_host_device(const std::string& name, EstimateRequest& request) {
+  if (base::is_path(name)) {
+    const std::string text = base::read_text(name, "a device");
+    if (engine_of_calibration(text, name) == "onnxruntime-cpu") {
+      CalibrationFile file = parse_calibration(text, name);
+      if (!file.device) throw Error(name + ": states no machine; expected the file that pagoda-calibrate --here wrote");
+      request.host_device = std::move(file.device);
+      request.host_engine = std::move(file.fitted);
+      return;
+    }
+  }
+  request.host_device = find_device(name);
 }
 
 std::string unfit_text(const Provider& provider, const EstimateRequest& request) {
@@ -310,6 +424,34 @@ EstimatePlacement placement_of(const Model& model, const EstimateRequest& reques
   if (cured && !fixed)
     times.cured_seconds =
         std::max(sides.seconds(analysis, *cured), copy_seconds(result.cured->copied_bytes, link).value_or(0));
+  if (!predicts(request)) return result;
+  PlacementPrediction& predicted = times.predicted.emplace();
+  std::string missing;
+  const Prediction* const on_provider = predicted_on_provider(provider, request, *roofline, missing);
+  if (!missing.empty()) predicted.missing.push_back(std::exchange(missing, ""));
+  const std::optional<Prediction> on_cpu = predicted_on_cpu(model, request, missing);
+  if (!missing.empty()) predicted.missing.push_back(missing);
+  if (on_provider != nullptr) predicted.on_provider = time_of(*on_provider);
+  if (on_cpu) predicted.on_cpu = time_of(*on_cpu);
+  if (on_provider == nullptr || !on_cpu) return result;
+  const std::int64_t open = result.unknown + result.in_bodies;
+  const auto has_rows = [&](const Prediction& time) { return time.row_seconds.size() == analysis.nodes.size(); };
+  if (!has_rows(*on_provider) || !has_rows(*on_cpu))
+    missing = "an engine gives no time by node";
+  else if (open > 0)
+    missing = cat("the side of ", base::counted(open, "node"), " is not known");
+  else if (!times.copy_seconds)
+    missing = link.name.empty() ? "copies take an unknown time; `link` gives the rate of the link to the host"
+                                : "the size of a copy is not known";
+  else
+    missing.clear();
+  if (!missing.empty()) {
+    predicted.missing.push_back("as placed: " + missing);
+    return result;
+  }
+  const PredictedSides rows(model, analysis, {*on_provider, roofline->rows}, {*on_cpu, host.rows});
+  predicted.placed = rows.time(placed, times.copy_seconds);
+  if (cured && !fixed) predicted.cured = rows.time(*cured, copy_seconds(result.cured->copied_bytes, link));
   return result;
 }
 

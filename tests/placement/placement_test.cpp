@@ -11,6 +11,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/documents/provider.h"
+#include "pagoda/estimate/engines.h"
 #include "pagoda/estimate/make_estimate.h"
 #include "pagoda/present/report.h"
 #include "placement/places.h"
@@ -125,9 +126,11 @@ TEST_CASE("sizes cure nothing where the file's own nodes are judged, or all are 
   for (const auto& reason : sized.placement.front().reasons) CHECK(reason.cure.empty());
 }
 
+// Det stays on the CPU, between two parts.
+constexpr const char* kTwoParts = "opset=17: x:f32[4096,64,64] -> a = Relu(x); b = Det(a); y = Relu(b)";
+
 TEST_CASE("with the host's device, a run as placed is bounded by both devices and the link between them") {
-  // Det stays on the CPU, between two parts.
-  const Model model = test::graph("opset=17: x:f32[4096,64,64] -> a = Relu(x); b = Det(a); y = Relu(b)");
+  const Model model = test::graph(kTwoParts);
   const DeviceSpec gpu = documents::find_device("h100-sxm"), cpu = documents::find_device("xeon-8275cl");
   const std::vector<Provider> cuda = {documents::find_provider("cuda")};
   const auto estimate = estimate::make_estimate(
@@ -148,7 +151,78 @@ TEST_CASE("with the host's device, a run as placed is bounded by both devices an
   CHECK(times.placed_seconds == doctest::Approx(std::max(sides, *times.copy_seconds)));
   CHECK(placed.off.seconds == doctest::Approx(estimate.roofline->rows[1].seconds));
   CHECK_FALSE(times.cured_seconds.has_value());
-  CHECK(present::table_report(estimate, {}).find("all on xeon-8275cl") != std::string::npos);
+  CHECK(present::table_report(estimate, {}).find("host device: xeon-8275cl") != std::string::npos);
+}
+
+TEST_CASE("with the engines of both sides, the time as placed is predicted") {
+  using Time = documents::PlacementPrediction::Time;
+  const auto times_of = [](const Model& model, bool has_host) {
+    estimate::EstimateRequest request{.providers = {documents::find_provider("cuda")}};
+    estimate::set_prediction("onnxruntime-cuda", test::source_path("data/measured/nvidia-h200-onnxruntime-cuda.json"),
+                             request);
+    request.link.bytes_per_second = 25e9;
+    estimate::set_host_device(has_host ? test::source_path("tests/predict/data/here.json") : "xeon-8275cl", request);
+    return *estimate::make_estimate(model, request).placement.front().times;
+  };
+  const auto is_ordered = [](const Time& time) {
+    return time.low && time.high && *time.low <= *time.seconds && *time.seconds <= *time.high;
+  };
+  const documents::PlacementTimes two = times_of(test::graph(kTwoParts), true);
+  REQUIRE(two.predicted.has_value());
+  CHECK(two.predicted->missing.empty());
+  const std::optional<Time>&device = two.predicted->on_provider, &host = two.predicted->on_cpu;
+  REQUIRE(device.has_value());
+  REQUIRE(host.has_value());
+  REQUIRE(two.predicted->placed.has_value());
+  const Time& placed = *two.predicted->placed;
+  CHECK(*placed.seconds >= two.placed_seconds);
+  CHECK(*placed.seconds > *two.copy_seconds);
+  CHECK(*placed.seconds < *device->seconds + *host->seconds + *two.copy_seconds);
+  CHECK(placed.low.has_value() == (device->low && host->low));
+  if (placed.low) CHECK(is_ordered(placed));
+  // Where no node is on the CPU, all are on the device.
+  const documents::PlacementTimes one = times_of(test::graph("opset=17: x:f32[4096,64,64] -> y = Relu(x)"), true);
+  REQUIRE(one.predicted->placed.has_value());
+  CHECK(*one.predicted->placed->seconds == doctest::Approx(*one.predicted->on_provider->seconds));
+  const documents::PlacementTimes without = times_of(test::graph(kTwoParts), false);
+  CHECK_FALSE(without.predicted->on_cpu.has_value());
+  CHECK_FALSE(without.predicted->placed.has_value());
+  REQUIRE(without.predicted->missing.size() == 1);
+  CHECK(test::contains(without.predicted->missing[0], "need a calibration of"));
+}
+
+TEST_CASE("bounds as placed and cured are no shorter than each node on its faster side") {
+  const DeviceSpec cpu = documents::find_device("xeon-8275cl");
+  for (const char* name : {"resnet50_qdq_int8", "mobilenet_v3_large", "bert_base", "swin_t", "yolov8n_dynamo"})
+    for (const char* gpu : {"t4", "h200", "orin-nano"}) {
+      CAPTURE(std::string(name));
+      CAPTURE(std::string(gpu));
+      const Model model = load_model(test::source_path(std::string("models/skeletons/") + name + ".onnx"));
+      estimate::EstimateRequest request{.traffic = TrafficModel::Unfused,
+                                        .device = documents::find_device(gpu)};
+      for (const std::string& dim : analyze(model).free_dims) request.sizes.dims[dim] = dim == "sequence" ? 64 : 1;
+      estimate::EstimateRequest alone = request;
+      alone.device = cpu;
+      const auto host = estimate::make_estimate(model, alone).roofline->rows;
+      estimate::set_providers("cuda,webgpu,openvino-cpu", "default", request);
+      request.host_device = cpu;
+      const auto estimate = estimate::make_estimate(model, request);
+      double least = 0;
+      for (std::size_t i = 0; i < host.size(); ++i)
+        least += std::min(host[i].seconds, estimate.roofline->rows[i].seconds);
+      for (const documents::EstimatePlacement& placed : estimate.placement) {
+        CAPTURE(placed.provider);
+        REQUIRE(placed.times.has_value());
+        const documents::PlacementTimes& times = *placed.times;
+        CHECK(times.placed_seconds >= 0.999999 * least);
+        CHECK(times.placed_seconds >= times.copy_seconds.value_or(0));
+        CHECK(times.cured_seconds.value_or(least) >= 0.999999 * least);
+        if (placed.off.nodes == 0) CHECK(times.placed_seconds <= 1.000001 * times.on_provider_seconds);
+        if (placed.cured && placed.cured->nodes == 0 && placed.cured->copies == 0 && times.cured_seconds)
+          CHECK(*times.cured_seconds <= 1.000001 * times.on_provider_seconds);
+        CHECK_FALSE(times.predicted.has_value());
+      }
+    }
 }
 
 TEST_CASE("a device that the provider does not run on is said") {

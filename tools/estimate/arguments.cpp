@@ -193,7 +193,8 @@ void add_placement(CLI::App& app, Arguments& arguments) {
   add(app, "--max-off-provider", arguments.max_off_provider, "2%",
       "Exit 3 if more of the nodes that run are not on the (first) provider");
   add(app, "--host-device", arguments.host_device, "ID",
-      "The CPU, or a file of it: also bounds the time of the run as placed, on it and --device");
+      "The CPU, or a file of it: also bounds the time of the run as placed, on it and --device; with a calibration of "
+      "onnxruntime-cpu, --predict predicts it");
 }
 
 void add_budgets(CLI::App& app, Arguments& arguments) {

@@ -133,7 +133,7 @@ EstimateRequest request_of(const Asked& asked) {
   for (const std::string& text : asked.what_if)
     request.other_precisions.push_back(chosen("what_if", text, pagoda::precision(text), precision_names()));
   estimate::set_providers(asked.provider, asked.placement_form, request);
-  if (!asked.host_device.empty()) request.host_device = documents::find_device(asked.host_device);
+  if (!asked.host_device.empty()) estimate::set_host_device(asked.host_device, request);
   const std::pair<const char*, int> groups[] = {{"tensor_parallel", asked.tensor_parallel},
                                                 {"pipeline_parallel", asked.pipeline_parallel},
                                                 {"expert_parallel", asked.expert_parallel}};

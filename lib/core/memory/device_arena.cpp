@@ -14,12 +14,12 @@ std::int64_t aligned(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAl
 
 }  // namespace
 
-std::int64_t region_bytes(std::span<const std::int64_t> tensors) {
+Regions region_bytes(std::span<const std::int64_t> tensors, std::int64_t last) {
   std::int64_t sum = 0, next = kFirstRegion;
   std::multiset<std::int64_t> free;  // chunks
-  for (const std::int64_t tensor : tensors) {
+  const auto request = [&](std::int64_t tensor) {
     const std::int64_t bytes = aligned(tensor);
-    if (bytes == 0) continue;
+    if (bytes == 0) return;
     auto chunk = free.lower_bound(bytes);
     if (chunk == free.end()) {
       const bool is_enough = bytes <= next;
@@ -31,8 +31,11 @@ std::int64_t region_bytes(std::span<const std::int64_t> tensors) {
     const std::int64_t rest = *chunk - bytes;
     free.erase(chunk);
     if (rest >= bytes || rest >= kMostUnused) free.insert(rest);
-  }
-  return sum;
+  };
+  for (const std::int64_t tensor : tensors) request(tensor);
+  const std::int64_t before_last = sum;
+  request(last);
+  return {before_last, sum};
 }
 
 DeviceArena device_arena(std::vector<std::int64_t> tensors, std::int64_t last) {
@@ -42,18 +45,20 @@ DeviceArena device_arena(std::vector<std::int64_t> tensors, std::int64_t last) {
   arena.as_requested += aligned(last);
   std::ranges::sort(tensors);  // the answer does not depend on the caller's order
   std::mt19937 random;         // NOLINT(cert-msc32-c,cert-msc51-cpp): the same answer each time
-  std::vector<std::int64_t> sums;
+  std::vector<std::int64_t> before, sums;
   for (std::size_t order = 0; order < kOrders; ++order) {
     // As std::shuffle(), whose draws differ between standard libraries.
     for (std::size_t i = tensors.size(); i > 1; --i) std::swap(tensors[i - 1], tensors[random() % i]);
-    tensors.push_back(last);
-    sums.push_back(region_bytes(tensors));
-    tensors.pop_back();
+    const Regions regions = region_bytes(tensors, last);
+    before.push_back(regions.before_last);
+    sums.push_back(regions.total);
   }
+  std::ranges::sort(before);
   std::ranges::sort(sums);
   arena.low = sums.front();
   arena.median = sums[sums.size() / 2];
   arena.high = sums.back();
+  arena.before_last = before[before.size() / 2];
   return arena;
 }
 

@@ -355,8 +355,6 @@ void fit(A& a, typename A::template Ref<EstimateFit> x) {
     inner("engine", taken.engine);
     inner("weight_bytes", taken.weight_bytes);
     inner("arena_bytes", taken.arena_bytes);
-    inner("arena_low_bytes", taken.arena_low_bytes);
-    inner("arena_high_bytes", taken.arena_high_bytes);
     inner("workspace_bytes", taken.workspace_bytes);
     inner("pool_bytes", taken.pool_bytes);
     inner("total_bytes", taken.total_bytes);
@@ -505,6 +503,20 @@ void placement(A& a, typename A::template Ref<EstimatePlacement> x) {
     inner("placed_seconds", times.placed_seconds);
     inner("copy_seconds", times.copy_seconds);
     inner("cured_seconds", times.cured_seconds);
+    part(inner, "predicted", Layout::Line, times.predicted, [](A& sides, auto& predicted) {
+      const auto time = [&](const char* name, auto& one) {
+        part(sides, name, Layout::Line, one, [](A& in, auto& interval) {
+          in("seconds", interval.seconds);
+          in("low", interval.low);
+          in("high", interval.high);
+        });
+      };
+      time("on_provider", predicted.on_provider);
+      time("on_cpu", predicted.on_cpu);
+      time("placed", predicted.placed);
+      time("cured", predicted.cured);
+      sides.maybe("missing", predicted.missing);
+    });
   });
   a.list("nodes", x.nodes, [](A& inner, auto& node) {
     inner("index", node.index);

@@ -1,5 +1,7 @@
 // Where providers put the nodes: what stays, what leaves, why, and what is copied.
 #include <algorithm>
+#include <optional>
+#include <type_traits>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/plural.h"
@@ -50,14 +52,34 @@ std::string shares_text(const documents::EstimateDocument& estimate, const Estim
       {part_of(placed.off.flops, totals.flops, "FLOPs"), part_of(placed.off.bytes, totals.bytes, "bytes"), bound});
 }
 
-std::string times_text(const PlacementTimes& times) {
-  const auto seconds = [](double value, std::string_view what) { return cat(base::si_seconds(value), " ", what); };
-  return cat(
-      "at least ",
-      dotted({seconds(times.on_cpu_seconds, cat("all on ", base::printable(times.host_device))),
-              seconds(times.on_provider_seconds, "all on the device"), seconds(times.placed_seconds, "as placed"),
-              times.cured_seconds ? seconds(*times.cured_seconds, "cured") : ""}),
-      times.copy_seconds ? "" : "; copies are not counted");
+// "on the CPU alone: 2 ms · all on the device: 1 ms · as placed: 1.2 ms · cured: 1 ms".
+template <typename Time>
+std::string sides_text(const Time& on_cpu, const Time& on_provider, const Time& placed, const Time& cured) {
+  const auto text = [](std::string_view what, const Time& time) {
+    if (!time) return std::string();
+    if constexpr (std::is_same_v<Time, std::optional<double>>)
+      return cat(what, base::si_seconds(*time));
+    else
+      return cat(what, base::si_seconds(*time->seconds),
+                 time->low ? cat(" (", base::si_seconds(*time->low), " … ", base::si_seconds(*time->high), ")") : "");
+  };
+  return dotted({text("on the CPU alone: ", on_cpu), text("all on the device: ", on_provider),
+                 text("as placed: ", placed), text("cured: ", cured)});
+}
+
+std::string bounds_text(const PlacementTimes& times) {
+  const auto some = [](double seconds) { return std::optional(seconds); };
+  return cat("at least: ",
+             sides_text(some(times.on_cpu_seconds), some(times.on_provider_seconds), some(times.placed_seconds),
+                        times.cured_seconds),
+             " · host device: ", base::printable(times.host_device),
+             times.copy_seconds ? "" : "; copies are not counted");
+}
+
+void add_predicted(const documents::PlacementPrediction& times, std::vector<std::string>& lines) {
+  const std::string sides = sides_text(times.on_cpu, times.on_provider, times.placed, times.cured);
+  if (!sides.empty()) lines.push_back(cat("predicted: ", sides));
+  for (const std::string& reason : times.missing) lines.push_back(cat("not predicted: ", base::printable(reason)));
 }
 
 // "GPU memory: weights 346 MB · the runtime's arena takes 538 MB with activations (537 MB to 1.08 GB, by the order of
@@ -122,7 +144,8 @@ std::vector<std::string> placement_lines(const documents::EstimateDocument& esti
     lines.push_back(
         cat("with the cures below: ", base::grouped(cured->nodes), " on the CPU, ", base::counted(cured->parts, "part"),
             ", ", cured->copies == 0 ? "nothing copied" : cat(base::counted(cured->copies, "tensor"), " copied")));
-  if (placed.times) lines.push_back(times_text(*placed.times));
+  if (placed.times) lines.push_back(bounds_text(*placed.times));
+  if (placed.times && placed.times->predicted) add_predicted(*placed.times->predicted, lines);
   const bool is_first = &placed == &estimate.placement.front();
   if (is_first && estimate.fit && estimate.fit->engine) lines.push_back(memory_text(*estimate.fit));
   return lines;

@@ -16,12 +16,16 @@
 namespace pagoda::inline core {
 
 struct DeviceArena {
-  std::int64_t as_requested = 0;             // with kSameAsRequested
+  std::int64_t as_requested = 0;               // with kSameAsRequested
   std::int64_t low = 0, median = 0, high = 0;  // by default, over orders of arrival
+  std::int64_t before_last = 0;                // the median without the last tensor
 };
 
-// What the regions add up to where the tensors arrive in this order.
-std::int64_t region_bytes(std::span<const std::int64_t> tensors);
+// What the regions add up to where the tensors arrive in this order, and then `last`.
+struct Regions {
+  std::int64_t before_last = 0, total = 0;
+};
+Regions region_bytes(std::span<const std::int64_t> tensors, std::int64_t last = 0);
 
 // `tensors`: their bytes. `last`: bytes of a tensor that arrives after all others; 0: none.
 DeviceArena device_arena(std::vector<std::int64_t> tensors, std::int64_t last = 0);

@@ -321,10 +321,9 @@ struct EngineFit {
   std::string engine;                           // "onnxruntime-cuda"
   Count weight_bytes;                           // of tensors that nodes on the device read, and of copies it keeps
   Count arena_bytes;                            // what its arena requests for them
-  Count arena_low_bytes, arena_high_bytes;      // the order of loading, which differs from run to run, decides
   Count workspace_bytes = {}, pool_bytes = {};  // empty: not known, or the engine has none
   Count total_bytes = {};                       // of the arena with the activations, without what is not known
-  Count total_low_bytes = {}, total_high_bytes = {};
+  Count total_low_bytes = {}, total_high_bytes = {};  // by the order of loading, which differs from run to run
   std::vector<Option> options;  // that take less
 };
 
@@ -517,6 +516,16 @@ struct EstimateSweep {
   std::string engine, calibration;  // of the predictions, as in EstimatePrediction
 };
 
+// Predicted times of a run by the engines of both sides: nodes one after another, each on its side, and then the copies.
+struct PlacementPrediction {
+  struct Time {
+    std::optional<double> seconds, low, high;  // no interval where an engine states none
+  };
+  std::optional<Time> on_provider, on_cpu;  // all nodes on one side; empty: see `missing`
+  std::optional<Time> placed, cured;
+  std::vector<std::string> missing;  // why times are not known
+};
+
 // Lower bounds on a run, if the CPU has a device of its own: nodes one after another, each on its side. Copies
 // overlap with work.
 struct PlacementTimes {
@@ -526,6 +535,7 @@ struct PlacementTimes {
   double placed_seconds = 0;
   std::optional<double> copy_seconds;   // of all copies, in placed_seconds; empty: some size or the link is not known
   std::optional<double> cured_seconds;  // empty: nothing is cured
+  std::optional<PlacementPrediction> predicted;  // if the request predicts
 };
 // A placement once the cures of all reasons are applied.
 struct PlacementCured {

@@ -30,5 +30,9 @@ std::vector<std::string> provider_ids();
 // "plain". Throws Error for anything else.
 void set_providers(std::string_view names, std::string_view form, EstimateRequest& request);
 
+// Sets the CPU beside `device`: an id, or a file of a device or of a calibration that pagoda-calibrate --here
+// onnxruntime-cpu wrote, which also predicts its times. Throws Error for anything else.
+void set_host_device(const std::string& name, EstimateRequest& request);
+
 }  // namespace pagoda::estimate
 #pragma GCC visibility pop

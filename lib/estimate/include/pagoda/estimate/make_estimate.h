@@ -68,6 +68,7 @@ struct EstimateRequest {
   std::vector<Provider> providers = {};
   PlacementForm placement_form = PlacementForm::Default;
   std::optional<DeviceSpec> host_device = std::nullopt;  // runs the nodes that providers leave, beside `device`
+  std::optional<Calibration> host_engine = std::nullopt;  // of onnxruntime-cpu on that device, if it was measured
   bool by_type = false;                               // also fills EstimateDocument::types
   bool formulas = false;                              // totals as formulas, even if no dim is free
   bool row_formulas = false;                          // formulas for each row as well
