@@ -87,6 +87,31 @@ TEST_CASE("parallel convolutions of one tensor are one after they are merged") {
   }
 }
 
+TEST_CASE("power limits the products of a board whose peak outruns it") {
+  struct Case {
+    const char* device;
+    double tensor;  // FLOP/s
+  };
+  const Case cases[] = {
+      {"rtx-3090", 71.2e12},   // the calibration's own board keeps its peak
+      {"rtx-4090", 165.2e12},  // GeForce: float32 accumulation at half the rate
+      {"rtx-5090", 209.5e12},
+      {"rtx-pro-6000-max-q", 0.8 * 503.8e12 / 600 * 300},  // below its 438.9
+      {"t4", 0.8 * 125e12 / 300 * 70},                     // below its 65: a V100's FLOP per joule
+      {"b200", 2.25e15},                                   // no board of its generation to compare with
+  };
+  for (const Case& c : cases) {
+    CAPTURE(std::string(c.device));
+    const std::optional<KernelRates> rates = kernel_rates(documents::device(c.device));
+    REQUIRE(rates);
+    CHECK(rates->tensor == doctest::Approx(c.tensor).epsilon(0.002));
+    CHECK(rates->convolution == rates->tensor);
+  }
+  // What was measured on the machine itself is not limited a second time.
+  CHECK(kernel_rates(documents::device("t4"), eager_engine("pytorch-cuda"))->tensor ==
+        *documents::device("t4").peak(Precision::Float32, Unit::Vector)->flops_per_second.value);
+}
+
 TEST_CASE("MobileOne becomes the network that its authors count") {
   // Made by models/timm_export.py with timm 1.0.31. Its table of the RTX 5090's time states 0.28 GMAC, of the merged
   // network: a stem and 21 blocks of a depthwise and a pointwise convolution.

@@ -97,7 +97,8 @@ TEST_CASE("the calibration states its errors, and predicts published times") {
 }
 
 TEST_CASE("a device names the largest board of its generation, whose file states FLOP and watts") {
-  for (const auto& pair : {std::pair{"t4", "v100"}, {"rtx-3090", "a100-80gb"}, {"l4", "l40s"}, {"h200", "h100-sxm"}}) {
+  for (const auto& pair : {std::pair{"t4", "v100"}, {"rtx-3090", "a100-80gb"}, {"l4", "l40s"}, {"h200", "h100-sxm"},
+                           {"rtx-5090", "rtx-pro-6000"}}) {
     const std::string id = pair.first;
     CAPTURE(id);
     const DeviceSpec board = documents::device(pair.second);
@@ -105,6 +106,8 @@ TEST_CASE("a device names the largest board of its generation, whose file states
     CHECK(documents::device(id).flagship_flops_per_joule.value == stated);
     CHECK(board.flagship_flops_per_joule.value == stated);
   }
+  // The same chip at half the watts sustains half.
+  CHECK(*documents::device("rtx-pro-6000-max-q").watts.value * 2 == *documents::device("rtx-pro-6000").watts.value);
   CHECK(!documents::device("b200").flagship_flops_per_joule.known());
   // A chip of a known compute capability whose file names no board has none.
   std::string text = documents::device_text("l4");
@@ -174,6 +177,41 @@ TEST_CASE("an estimate under TensorRT says its times by node, and refuses precis
   request.device = documents::find_device("rtx-5090");  // no measurement on a similar generation
   const auto unknown = estimate::make_estimate(model, request);
   CHECK_FALSE(unknown.roofline->predicted->low.has_value());
+}
+
+TEST_CASE("networks of convolutions have no interval unless a calibration was judged on some") {
+  struct Case {
+    const char* why;
+    const char* device;
+    const char* graph;
+    bool judges, has_interval;
+  };
+  constexpr const char* kProduct = "x:f32[8,64], w:f32[64,64]=const -> y = MatMul(x, w)";
+  constexpr const char* kConvolution = "x:f32[1,64,8,8], w:f32[64,64,3,3]=const -> y = Conv(x, w)";
+  constexpr const char* kBoth =
+      "x:f32[1,64,8,8], w:f32[64,64,1,1]=const, s:i64[2]=[64,64], v:f32[64,512]=const -> c = Conv(x, w); "
+      "f = Reshape(c, s); y = MatMul(f, v)";
+  const Case cases[] = {
+      {"products, as of the published transformers", "t4", kProduct, false, true},
+      {"convolutions, of which none was measured", "t4", kConvolution, false, false},
+      {"convolutions and some that were measured", "t4", kConvolution, true, true},
+      {"a patch embedding before the products", "t4", kBoth, false, true},
+      {"a generation after those measured", "rtx-pro-6000", kProduct, true, false},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(std::string(c.why));
+    Calibration calibration = documents::calibration("tensorrt");
+    CHECK_FALSE(calibration.judges_convolutions);
+    calibration.judges_convolutions = c.judges;
+    const Model model = test::graph(c.graph);
+    const Prediction time = predict(model, analyze(model), documents::device(c.device), calibration);
+    REQUIRE(time.seconds);
+    CHECK(time.low.has_value() == c.has_interval);
+    CHECK(time.high.has_value() == c.has_interval);
+    CHECK(time.no_interval.empty() == c.has_interval);
+    if (c.graph == kConvolution && !c.has_interval)
+      CHECK(time.no_interval == "networks of convolutions are outside what its calibration was judged on");
+  }
 }
 
 TEST_CASE("what-if under TensorRT says times of both forms, what stays in float16 and which conversions stay kernels") {

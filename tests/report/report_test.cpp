@@ -81,7 +81,7 @@ TEST_CASE("a bound of parallel branches says what the merged network needs") {
   constexpr const char* kBranches =
       "x:f32[1,64,8,8], w:f32[64,64,3,3]=const, v:f32[64,64,1,1]=const -> a = Conv(x, w) {pads=[1,1,1,1]}; "
       "b = Conv(x, v); y = Add(a, b)";
-  EstimateRequest request{.device = documents::device("a100-40gb"), .traffic = TrafficModel::Unfused};
+  EstimateRequest request{.traffic = TrafficModel::Unfused, .device = documents::device("a100-40gb")};
   const EstimateDocument apart = estimated(kBranches, request);
   const EstimateDocument merged = estimated(
       "x:f32[1,64,8,8], w:f32[64,64,3,3]=const, c:f32[64]=const -> y = Conv(x, w, c) {pads=[1,1,1,1]}", request);
@@ -237,7 +237,7 @@ TEST_CASE("the optimizer's row counts no parameter a second time") {
   double params = 0;
   while (reader.next(cells)) {
     REQUIRE(cells.size() == header.size());
-    params += base::printed_number(cells[static_cast<std::size_t>(at)]).value_or(0);
+    params += base::printed(cells[static_cast<std::size_t>(at)]).with_point.value_or(0);
   }
   CHECK(params == static_cast<double>(*net.totals.counts.params));
 }

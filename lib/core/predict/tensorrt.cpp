@@ -59,6 +59,11 @@ class TensorRtLowering : Tensors {
     for (const std::int32_t id : group.rows)
       if (row(id).cost.macs != Dim(0)) products.push_back(id);
     if (!kernel.is_int8) result_.float_products.insert(result_.float_products.end(), products.begin(), products.end());
+    for (const std::int32_t id : products) {
+      const ProductForm form = row(id).facts.form;
+      const bool convolves = form == ProductForm::Convolution || form == ProductForm::Deconvolution;
+      (convolves ? result_.convolved_flops : result_.other_flops) += 2 * number(row(id).cost.macs);
+    }
     const auto converts = [&](std::int32_t id) {
       return row(id).facts.kind == OpKind::Quantize || row(id).facts.kind == OpKind::Dequantize;
     };
@@ -308,10 +313,13 @@ Prediction predict_tensorrt(const EngineRun& run) {
   if (lowered.unknown_rows > 0)
     result.notes.push_back(cat(base::counted(lowered.unknown_rows, "kernel holds", "kernels hold"),
                                " operators that are not modelled: the prediction covers the rest"));
-  // The interval holds for generations between or near those that were measured.
-  const bool is_near = rates->flagship_flops_per_joule > 0;
-  set_interval(result, is_near ? fitted.interval : std::nullopt, fitted.coverage,
-               fitted.interval ? kNoSuchDevice : kTooFewFamilies);
+  // The interval holds for generations between or near those that were measured, up to 9.0, and for networks like those.
+  const bool is_near = rates->flagship_flops_per_joule > 0 && run.device.compute_capability.find('.') == 1;
+  const bool is_alike = fitted.judges_convolutions || !lowered.mostly_convolve();
+  set_interval(result, is_near && is_alike ? fitted.interval : std::nullopt, fitted.coverage,
+               !fitted.interval ? kTooFewFamilies
+               : is_alike       ? kNoSuchDevice
+                                : "networks of convolutions are outside what its calibration was judged on");
   return result;
 }
 
