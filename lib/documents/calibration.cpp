@@ -42,7 +42,7 @@ const FileForm& form_of(std::string_view schema) {
        {}},
       {"pagoda.tensorrt-calibration/1",
        {"id", "regime", "source", "devices", "coefficients", "interval"},
-       {"fitted", "left_out", "pairs", "ceilings"},
+       {"convolutions", "fitted", "left_out", "pairs", "ceilings"},
        true},
       {"pagoda.serving-calibration/1",
        {"id", "regime", "source", "devices", "kernels", "sets", "interval"},
@@ -208,6 +208,7 @@ void members_of(A& a, typename A::template Ref<CalibrationFile> file, const Engi
   a("regime", x.regime);
   if (form.has("source")) a("source", x.source);
   if (form.has("devices")) a("devices", x.devices);
+  if (form.has("convolutions")) a("convolutions", x.judges_convolutions);
   if (form.has("layouts")) a("layouts", x.layouts);
   coefficients(a, engine.coefficients(), 0, x.coefficients);
   if constexpr (A::kReads) {

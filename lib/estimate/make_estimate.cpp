@@ -10,6 +10,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/base/plural.h"
 #include "pagoda/base/text.h"
+#include "pagoda/core/merged_branches.h"
 
 namespace pagoda::estimate {
 namespace {
@@ -164,6 +165,37 @@ void add_times(const Model& model, const Model& file_model, const EstimateReques
   warn_of_device(*request.device, bound.assumed, bound.missing, findings.analysis.diagnostics);
   bound.predicted = prediction_of(model, request, findings);
   if (request.decode_device) bound.handover = handover_of(model, file_model, request, analysis);
+}
+
+// Networks with parallel branches are often published and deployed as merged networks, whose bound is lower. Times are
+// those of the request's device, unless it has several, or sizes are swept.
+void warn_of_branches(const Model& model, const EstimateRequest& request, const RooflineOptions& options,
+                      Findings& findings) {
+  const std::optional<MergedForm> merged = merged_form(model, findings.analysis);
+  if (!merged) return;
+  EstimateRequest same = request;
+  same.decode_device.reset();
+  Findings other{.analysis = sized(merged->model, same).analysis};
+  const auto macs = [](const Analysis& analysis) {
+    return base::si(Counter(analysis)(analysis.totals.cost.macs).value_or(0), "MAC");
+  };
+  const auto change = [](const std::string& from, const std::string& to) {
+    return from == to ? "as many " + from : cat(to, " instead of ", from);
+  };
+  std::string text = cat("the parallel branches of ", base::counted(merged->blocks, "block"),
+                         " add up and could be merged into one Conv", merged->blocks == 1 ? "" : " each",
+                         " (reparameterised): then ", change(macs(findings.analysis), macs(other.analysis)));
+  if (const auto& apart = findings.estimate.roofline; apart && request.sweep.empty()) {
+    other.traffic = traffic_of(merged->model, same, other.analysis);
+    add_times(merged->model, merged->model, same, options, other);
+    const EstimateRoofline& one = *other.estimate.roofline;
+    const auto add = [&](std::string_view what, double from, double to) {
+      text += cat(what, base::si_seconds(to), " instead of ", base::si_seconds(from));
+    };
+    add(", at least ", apart->totals.seconds, one.totals.seconds);
+    if (one.predicted && apart->predicted) add(", predicted ", *apart->predicted->seconds, *one.predicted->seconds);
+  }
+  warn(findings.analysis, text + "; published times may be of the merged network");
 }
 
 // Sets the totals of both traffic models: `held` of the one that holds, and of the other by `totals_of` its request.
@@ -524,6 +556,8 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
     estimate.roofline = roofline_of(request, unknown_bound());
     estimate.fit.emplace().device_bytes = request.device->memory_bytes();
   }
+  if (is_asked_for_time && estimate.unset.empty() && estimate.can_run() && !findings.group)
+    warn_of_branches(model, request, bound_options, findings);
   if (is_published(request.count)) {
     findings.published = published_counts(model, analysis, request);
     if (const std::string& failure = findings.published->failure; !failure.empty())

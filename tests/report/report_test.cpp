@@ -1,15 +1,19 @@
 // Whole reports of small models, and what reports say about unknown values.
 #include "pagoda/present/report.h"
+#include "pagoda/base/cat.h"
 #include "pagoda/base/csv_line.h"
 #include "pagoda/base/csv_reader.h"
 #include "pagoda/base/printed_number.h"
+#include "pagoda/base/text.h"
 #include "pagoda/core/conventions.h"
+#include "pagoda/documents/calibration.h"
 #include "pagoda/documents/device.h"
 #include "pagoda/estimate/compare.h"
 #include "pagoda/estimate/make_estimate.h"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -71,6 +75,30 @@ TEST_CASE("work that no output needs is named, in the unit that is counted") {
   CHECK(warning(Convention::Macs) ==
         "2 nodes lead to no output and are counted: 128 MAC, which engines drop; the first is dead");
   CHECK(estimated("x:f32[1,16], s:i64=[16] -> y = Relu(x); v = Reshape(x, s) => y").diagnostics.empty());
+}
+
+TEST_CASE("a bound of parallel branches says what the merged network needs") {
+  constexpr const char* kBranches =
+      "x:f32[1,64,8,8], w:f32[64,64,3,3]=const, v:f32[64,64,1,1]=const -> a = Conv(x, w) {pads=[1,1,1,1]}; "
+      "b = Conv(x, v); y = Add(a, b)";
+  EstimateRequest request{.traffic = TrafficModel::Unfused, .device = documents::device("a100-40gb")};
+  const EstimateDocument apart = estimated(kBranches, request);
+  const EstimateDocument merged = estimated(
+      "x:f32[1,64,8,8], w:f32[64,64,3,3]=const, c:f32[64]=const -> y = Conv(x, w, c) {pads=[1,1,1,1]}", request);
+  REQUIRE(apart.diagnostics.size() == 1);
+  CHECK(apart.diagnostics.front().message ==
+        base::cat("the parallel branches of 1 block add up and could be merged into one Conv (reparameterised): then "
+                  "2.36 MMAC instead of 2.62 MMAC, at least ",
+                  base::si_seconds(merged.roofline->totals.seconds), " instead of ",
+                  base::si_seconds(apart.roofline->totals.seconds),
+                  "; published times may be of the merged network"));
+  CHECK(estimated(kBranches).diagnostics.empty());  // counts alone are of the file
+  request.engine = documents::calibration("rtx-3090-amp-nchw");
+  const EstimateDocument predicted = estimated(kBranches, request);
+  CHECK(std::ranges::any_of(predicted.diagnostics, [](const Diagnostic& each) {
+    return each.message.find(" of the merged network") != std::string::npos &&
+           each.message.find(", predicted ") != std::string::npos;
+  }));
 }
 
 TEST_CASE("the four formats of a model with a free batch") {

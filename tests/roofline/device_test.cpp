@@ -133,11 +133,16 @@ const Chip kChips[] = {
     {"orin-nano",      kOrin,            8,    128,   6.400},
     {"orin-nx",        kOrin,            8,    128,   6.400},
     {"rtx-3090",       kGa102,          82,    384,  19.500},
+    {"rtx-4070-super", kAdaGeforce,     56,    192,  21.000},
+    {"rtx-4070-ti-super", kAdaGeforce,  66,    256,  21.000},
+    {"rtx-4080-super", kAdaGeforce,     80,    256,  23.000},
     {"rtx-4090",       kAdaGeforce,    128,    384,  21.000},
+    {"rtx-4090-laptop", kAdaGeforce,    76,    256,  18.000},
     {"rtx-5090",       kGb202Geforce,  170,    512,  28.000},
     {"rtx-6000-ada",   kRtxAda,        142,    384,  20.000},
     {"rtx-a6000",      kGa102Pro,       84,    384,  16.000},
     {"rtx-pro-6000",   kGb202Pro,      188,    512,  28.000},
+    {"rtx-pro-6000-max-q", kGb202Pro,  188,    512,  28.000},
     {"rtx-pro-6000-server", kGb202Pro, 188,    512,  24.950},
     {"ryzen-9-9950x",  kZen5,           16,    128,   5.600},
     {"t4",             kTuring,         40,    256,  10.000},
@@ -368,10 +373,11 @@ TEST_CASE("a driver's name means a device only as a whole") {
       {"A100-SXM4-40GB", "a100-40gb"},  // by drivers before 470
       {"GeForce RTX 3090", "rtx-3090"},
       {"NVIDIA GeForce RTX 3090 Ti", ""},
-      {"NVIDIA GeForce RTX 4090 Laptop GPU", ""},
+      {"NVIDIA GeForce RTX 4090 Laptop GPU", "rtx-4090-laptop"},
+      {"NVIDIA GeForce RTX 4080 Laptop GPU", ""},
       {"NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx-pro-6000-server"},
       {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtx-pro-6000"},
-      {"NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", ""},
+      {"NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", "rtx-pro-6000-max-q"},
       {"NVIDIA A10G", ""},
       {"NVIDIA ", ""},
       {"", ""},
@@ -410,6 +416,22 @@ TEST_CASE("a power mode scales peaks with units and clock, and takes its own ban
   CHECK(*low.level("shared")->bytes_per_second.value == doctest::Approx(6 * 128 * 420.75e6));
   CHECK(*low.level("dram")->bytes_per_second.value == doctest::Approx(136.512e9));
   CHECK(*low.special_per_second.value == doctest::Approx(6 * 16 * 420.75e6));
+}
+
+TEST_CASE("boards of one chip differ by the clock that their power allows") {
+  const DeviceSpec full = documents::device("rtx-pro-6000"), limited = documents::device("RTX PRO 6000 Max-Q");
+  CHECK(limited.id == "rtx-pro-6000-max-q");
+  CHECK(limited.units.value == full.units.value);
+  CHECK(limited.watts.value == 300);
+  // FP4 with sparsity is twice the dense rate: 3511 AI TOPS in the data sheet.
+  CHECK(2 * *limited.peak(Float4, T)->flops_per_second.value == doctest::Approx(3511e12).epsilon(0.0002));
+  CHECK(*limited.level("dram")->bytes_per_second.value == *full.level("dram")->bytes_per_second.value);
+  // A laptop's 80 W clock takes the peaks with it, not the memory.
+  const DeviceSpec laptop = documents::device("rtx-4090-laptop"), low = documents::device("rtx-4090-laptop:80w");
+  CHECK(*low.peak(Float32, V)->flops_per_second.value == doctest::Approx(76 * 256 * 1.455e9));
+  CHECK(*laptop.peak(Float32, V)->flops_per_second.value == doctest::Approx(76 * 256 * 2.04e9));
+  CHECK(low.watts.value == 80);
+  CHECK(*low.level("dram")->bytes_per_second.value == 576e9);
 }
 
 TEST_CASE("a device file with a mistake is an error that names the place") {

@@ -113,15 +113,6 @@ EagerKernels eager_kernels(const Model& model, const Analysis& analysis, const E
   EagerState state(model, analysis, options);
   const Graph& graph = model.main();
   const std::vector<Idiom> idioms = find_idioms(model, analysis);
-  // By node of the main graph: the merged convolution that it is the root of; kPart for its other nodes.
-  constexpr std::int32_t kNone = -1, kPart = -2;
-  std::vector<std::int32_t> merged(graph.nodes.size(), kNone);
-  if (options.merges_branches)
-    for (const MergedBranches& sum : find_merged_branches(model, analysis)) {
-      for (const std::int32_t part : sum.parts) merged[index(part)] = kPart;
-      merged[index(sum.root)] = sum.convolution;
-      result.merged_branches += sum.convolutions;
-    }
   for (std::size_t i = 0; i < analysis.nodes.size(); ++i) {
     const NodeReport& row = analysis.nodes[i];
     state.at_row(static_cast<std::int32_t>(i));
@@ -145,12 +136,8 @@ EagerKernels eager_kernels(const Model& model, const Analysis& analysis, const E
         break;
       case Mark::View:
       case Mark::Compute:
-        if (const std::int32_t one = merged[index(row.node)]; one != kNone) {
-          if (one >= 0 && !lower_merged_conv(state, one, node.outputs[0]))
-            lower_counted(state, &graph, state.row_of(one));
-        } else if (idiom.call == Call::Own ? !lower_node(state, node) : !lower_call(state, idiom)) {
+        if (idiom.call == Call::Own ? !lower_node(state, node) : !lower_call(state, idiom))
           lower_counted(state, &graph, row);
-        }
         break;
     }
   }
@@ -159,21 +146,6 @@ EagerKernels eager_kernels(const Model& model, const Analysis& analysis, const E
 }
 
 namespace {
-
-// The time with parallel branches of convolutions merged, if there are any.
-std::string merged_branches_note(const EngineRun& run, const Analysis& analysis, EagerOptions options,
-                                 const KernelRates& rates, const EagerCoefficients& coefficients) {
-  if (options.engine.optimizes || find_merged_branches(run.model, analysis).empty()) return {};
-  options.merges_branches = true;
-  const EagerKernels merged = eager_kernels(run.model, analysis, options);
-  if (merged.merged_branches == 0) return {};
-  double seconds = 0;
-  for (const double each : added_seconds(merged.kernels, rates, coefficients)) seconds += each;
-  return cat(merged.merged_branches,
-             " convolutions are parallel branches that add up: a network that merges them before it runs "
-             "(reparameterisation) takes ",
-             base::si_seconds(seconds));
-}
 
 Prediction predict_eager(const EngineRun& run) {
   const Calibration& fitted = run.calibration;
@@ -200,8 +172,6 @@ Prediction predict_eager(const EngineRun& run) {
       *result.seconds < static_cast<double>(result.kernels) * coefficients.shortest_kernel_seconds)
     result.notes.push_back(cat("kernels are shorter than any that calibration ", fitted.id,
                                " was fitted to: the host may be the limit; take a larger batch"));
-  if (std::string note = merged_branches_note(run, analysis, options, *rates, coefficients); !note.empty())
-    result.notes.push_back(std::move(note));
   set_interval(result, interval(fitted, run.device.id, run.channels_last), fitted.coverage,
                fitted.interval ? kNoSuchDevice : kTooFewFamilies);
   return result;

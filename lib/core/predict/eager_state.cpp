@@ -20,7 +20,8 @@ bool lost_biases(const Model& model) {
   for (const Node& node : model.main().nodes) {
     if (is_one_of(node.op_type, kNorms)) return false;
     if (node.op_type != "Conv") continue;
-    if (node.input(2) != kAbsent) return false;
+    if (node.input(2) != kAbsent && !model.main().value(node.input(2)).name.ends_with(pytorch::kMergedBias))
+      return false;
     ++convolutions;
   }
   return model.producer == "pytorch" && convolutions >= kMany;

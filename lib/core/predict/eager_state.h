@@ -84,28 +84,12 @@ class EagerState {
 bool lower_call(EagerState& state, const Idiom& idiom);
 bool lower_node(EagerState& state, const Node& node);
 // Convolutions, products and attention.
-// `is_merged`: its norm and those of its parallel branches are in its weights.
-bool lower_conv(EagerState& state, const Node& node, double macs, bool is_merged = false);
-// Of the node `convolution`, which also computes what its parallel branches add, into `result`.
-bool lower_merged_conv(EagerState& state, std::int32_t convolution, ValueId result);
+bool lower_conv(EagerState& state, const Node& node, double macs);
 bool lower_product(EagerState& state, std::span<const ValueId> operands, ValueId result, double macs);
 bool lower_attention(EagerState& state, const Idiom& idiom);
 bool lower_attention_operator(EagerState& state, const Node& node);
 // Element-wise. An empty `op` is an activation idiom: its one operand counts once, however often its nodes read it.
 bool lower_pointwise(EagerState& state, std::string_view op, std::span<const ValueId> operands, ValueId result);
 bool lower_norm(EagerState& state, KernelClass kind, ValueId operand, ValueId result);
-
-// Parallel convolutions that are one convolution: RepVGG, MobileOne, FastViT and others are trained with branches, each
-// a convolution or a norm of the same tensor, and merge them by adding up their weights before they run.
-struct MergedBranches {
-  std::int32_t root = -1;           // the node that gives the sum
-  std::int32_t convolution = -1;    // the node with the largest window: its kernel is that of the merged convolution
-  std::vector<std::int32_t> parts;  // all nodes, with these two
-  std::int64_t convolutions = 0;    // among the parts
-};
-
-// The sums of the main graph. A sum of one convolution and its own operand does not count: networks that encode
-// positions in this way run both apart.
-std::vector<MergedBranches> find_merged_branches(const Model& model, const Analysis& analysis);
 
 }  // namespace pagoda::inline core

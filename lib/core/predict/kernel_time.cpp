@@ -22,6 +22,11 @@ constexpr base::EnumNames<KernelClass::Other> kKernelNames(
 // and 4.5 times on an A100; few vendors state a rate for L2.
 constexpr double kCachedCost = 0.3;
 
+// Boards sustain this part of the float16 FLOP per joule that the largest board of their generation states: "sustained"
+// of data/calibration/tensorrt, fitted to an A100 and a T4. It limits boards whose stated peak outruns their power, such
+// as an RTX PRO 6000 Max-Q, and no GeForce, whose float32 accumulation halves the peak.
+constexpr double kSustained = 0.8;
+
 // The share of a tensor that is still cached: at most the cache's size over all bytes moved since it was written.
 double memory_bytes(const KernelLaunch& kernel, const KernelRates& rates) {
   if (kernel.fresh <= 0 || kernel.distance <= 0) return kernel.bytes;
@@ -59,6 +64,11 @@ std::optional<KernelRates> kernel_rates(const DeviceSpec& device, const EagerEng
   const Quantity& launch = device.launch_overhead_seconds;
   rates.launch = is_single ? launch.value.value_or(1e-6) : needs(&launch, "launch overhead");
   if (!engine.is_of_one_machine) {
+    if (device.flagship_flops_per_joule.known() && device.watts.known()) {
+      const double powered = kSustained * *device.flagship_flops_per_joule.value * *device.watts.value;
+      rates.tensor = std::min(rates.tensor, powered);
+      rates.convolution = std::min(rates.convolution, powered);
+    }
     rates.units = device.units.value.value_or(1);
     if (device.levels.size() > 1) rates.cache = device.levels[1].capacity_bytes.value.value_or(0);
   }

@@ -1,22 +1,33 @@
-// Finds parallel convolutions that are one convolution (MergedBranches).
+// Finds parallel convolutions that are one convolution, and writes the graph with it in their place.
+#include "pagoda/core/merged_branches.h"
+
 #include <algorithm>
 #include <map>
-#include <optional>
+#include <utility>
 
-#include "predict/eager_state.h"
 #include "predict/graph_facts.h"
+#include "predict/pytorch.h"
 
 namespace pagoda::inline core {
 namespace {
+
+// A sum of parallel branches.
+struct MergedBranches {
+  std::int32_t root = -1;           // the node that gives the sum
+  std::int32_t convolution = -1;    // the node with the largest window, which becomes that of the merged convolution
+  std::vector<std::int32_t> parts;  // all nodes, with these two
+};
 
 // A value as a sum of convolutions and scaled copies of one source.
 struct BranchSum {
   std::vector<std::int32_t> parts;  // nodes between the source and the value
   std::int32_t convolution = -1;    // with the largest window; -1: none
   std::int64_t convolutions = 0, sums = 0;
-  std::int64_t window = 1;  // positions of the largest window
-  std::int64_t stride = 0;  // 0: not stated by a convolution
-  bool has_norm = false;    // of the source itself
+  std::int64_t height = 1, width = 1;   // of the largest window
+  std::int64_t stride = 1, groups = 0;  // without a convolution: the source itself, in any number of groups
+  bool has_norm = false;                // of the source itself
+
+  bool covers(const BranchSum& other) const { return height >= other.height && width >= other.width; }
 };
 
 class BranchFinder : Links {
@@ -40,7 +51,7 @@ class BranchFinder : Links {
           best = &sum;
       if (best == nullptr) continue;
       for (const std::int32_t part : best->parts) is_claimed_[index(part)] = true;
-      found.push_back({root, best->convolution, best->parts, best->convolutions});
+      found.push_back({root, best->convolution, best->parts});
     }
     return found;
   }
@@ -110,7 +121,9 @@ class BranchFinder : Links {
     BranchSum sum{.parts = {id}, .convolution = id, .convolutions = 1};
     const Shape& weight = *shape(node.input(1));
     if (!weight[2].is_constant() || !weight[3].is_constant()) return std::nullopt;
-    sum.window = static_cast<std::int64_t>(weight[2].evaluate({})) * static_cast<std::int64_t>(weight[3].evaluate({}));
+    sum.height = static_cast<std::int64_t>(weight[2].evaluate({}));
+    sum.width = static_cast<std::int64_t>(weight[3].evaluate({}));
+    sum.groups = node.integer("group", 1);
     const auto* strides = node.integers("strides");
     sum.stride = strides == nullptr || strides->empty() ? 1 : strides->front();
     return sum;
@@ -123,12 +136,10 @@ class BranchFinder : Links {
       const auto found = right.find(source);
       if (found == right.end()) continue;
       const BranchSum& b = found->second;
-      // The source itself has a stride of 1.
-      const std::int64_t stride_a = std::max<std::int64_t>(a.stride, 1), stride_b = std::max<std::int64_t>(b.stride, 1);
-      if (stride_a != stride_b) continue;
-      BranchSum sum = a.window >= b.window && a.convolution >= 0 ? a : b;
-      if (sum.convolution < 0) sum = a.convolution >= 0 ? a : b;
-      sum.stride = stride_a;
+      const bool are_alike = a.groups == b.groups || a.groups == 0 || b.groups == 0;
+      if (a.stride != b.stride || !are_alike || !(a.covers(b) || b.covers(a))) continue;
+      const bool takes_a = b.convolution < 0 || (a.convolution >= 0 && a.covers(b));
+      BranchSum sum = takes_a ? a : b;
       sum.convolutions = a.convolutions + b.convolutions;
       sum.sums = a.sums + b.sums + 1;
       sum.has_norm = a.has_norm || b.has_norm;
@@ -147,8 +158,34 @@ class BranchFinder : Links {
 
 }  // namespace
 
-std::vector<MergedBranches> find_merged_branches(const Model& model, const Analysis& analysis) {
-  return BranchFinder(model, analysis).run();
+std::optional<MergedForm> merged_form(const Model& model, const Analysis& analysis) {
+  if (model.graphs.empty()) return std::nullopt;
+  const std::vector<MergedBranches> found = BranchFinder(model, analysis).run();
+  if (found.empty()) return std::nullopt;
+  MergedForm form{.model = model, .blocks = static_cast<std::int64_t>(found.size())};
+  Graph& graph = form.model.graphs.front();
+  std::vector<bool> is_removed(graph.nodes.size(), false);
+  for (const MergedBranches& sum : found) {
+    for (const std::int32_t part : sum.parts) is_removed[index(part)] = part != sum.convolution;
+    Node& node = graph.nodes[index(sum.convolution)];
+    node.outputs = {graph.node(sum.root).output(0)};
+    Tensor& bias = graph.initializers.emplace_back();
+    bias.name = graph.value(node.output(0)).name + std::string(pytorch::kMergedBias);
+    bias.type = {.element = graph.is_stored(node.input(1))
+                                ? graph.initializer(graph.value(node.input(1)).initializer).type.element
+                                : analysis.types[index(node.input(1))].element,
+                 .shape = Shape{(*shape_of(analysis, node.input(1)))[0]}};
+    Value& value = graph.values.emplace_back();
+    value.name = bias.name;
+    value.initializer = static_cast<std::int32_t>(graph.initializers.size() - 1);
+    node.inputs.resize(3, kAbsent);
+    node.inputs[2] = static_cast<ValueId>(graph.values.size() - 1);
+  }
+  std::vector<Node> kept;
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n)
+    if (!is_removed[n]) kept.push_back(std::move(graph.nodes[n]));
+  graph.nodes = std::move(kept);
+  return form;
 }
 
 }  // namespace pagoda::inline core

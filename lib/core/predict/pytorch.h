@@ -58,6 +58,7 @@ inline constexpr Peculiarity kFoldedNormOf{
     "after the weight"};
 inline constexpr std::string_view kFoldedConv = "onnx::Conv_";
 inline constexpr std::string_view kFoldedBias = "_bias";
+inline constexpr std::string_view kMergedBias = "_of_merged_branches";  // of merged_form(), beside any of an exporter
 
 // --- norms of the timed models ---
 

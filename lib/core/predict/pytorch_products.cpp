@@ -52,7 +52,7 @@ bool has_folded_norm(const EagerState& state, const Node& node) {
 
 }  // namespace
 
-bool lower_conv(EagerState& state, const Node& node, double macs, bool is_merged) {
+bool lower_conv(EagerState& state, const Node& node, double macs) {
   Tile input = state.tile(node.inputs[0]), weight = state.tile(node.inputs[1]);
   Tile output = state.declared(node.outputs[0]);
   if (!input.known || !weight.known || !output.known || input.sizes.size() < 3) return false;
@@ -72,21 +72,13 @@ bool lower_conv(EagerState& state, const Node& node, double macs, bool is_merged
   kernel.tiles = groups * blocks(kernel.rows, kernel.width);
   state.launch(kernel);
   state.set(node.outputs[0], output);
-  if (!is_merged && has_folded_norm(state, node))
+  if (has_folded_norm(state, node))
     return lower_norm(state, KernelClass::BatchNorm, node.outputs[0], node.outputs[0]);
   // A separate kernel adds the bias, except with PyTorch's own depthwise kernel and with oneDNN.
   // Without its optimizer, torch.export gives convolutions without a bias one of zeros.
-  const bool has_bias =
-      is_merged || (node.input(2) != kAbsent && !is_all(state.graph(), state.analysis(), node.input(2), 0));
+  const bool has_bias = node.input(2) != kAbsent && !is_all(state.graph(), state.analysis(), node.input(2), 0);
   if (has_bias && kernel.kind != KernelClass::Depthwise && !state.on_cpu())
     state.launch({.kind = KernelClass::PointwiseBroadcast, .bytes = 2 * output.bytes()});
-  return true;
-}
-
-bool lower_merged_conv(EagerState& state, std::int32_t convolution, ValueId result) {
-  const Node& node = state.graph().node(convolution);
-  if (!lower_conv(state, node, state.number(state.row_of(convolution).cost.macs), true)) return false;
-  state.set(result, state.tile(node.outputs[0]));
   return true;
 }
 

@@ -18,6 +18,11 @@ namespace {
 
 using Kind = TensorRtKernel::Kind;
 
+// Activations that a pointwise kernel computes after a float16 convolution. ReLU, Clip, GELU and sums are part of the
+// convolution (TensorRT's documentation, types of fusions; layer profiles in NVIDIA/TensorRT issues 983 and 3542 and in
+// linghu8812/tensorrt_inference issue 141).
+constexpr std::string_view kApart[] = {"HardSigmoid", "HardSwish", "Mish", "Sigmoid", "Softplus", "Swish", "Tanh"};
+
 class TensorRtLowering : Tensors {
  public:
   TensorRtLowering(const Model& model, const Analysis& analysis)
@@ -59,6 +64,12 @@ class TensorRtLowering : Tensors {
     for (const std::int32_t id : group.rows)
       if (row(id).cost.macs != Dim(0)) products.push_back(id);
     if (!kernel.is_int8) result_.float_products.insert(result_.float_products.end(), products.begin(), products.end());
+    double convolved_bytes = 0;  // results of convolutions
+    for (const std::int32_t id : products) {
+      const bool convolves = is_convolution(id);
+      (convolves ? result_.convolved_flops : result_.other_flops) += 2 * number(row(id).cost.macs);
+      if (convolves && row(id).graph == 0) convolved_bytes += bytes(node(id).output(0));
+    }
     const auto converts = [&](std::int32_t id) {
       return row(id).facts.kind == OpKind::Quantize || row(id).facts.kind == OpKind::Dequantize;
     };
@@ -72,7 +83,17 @@ class TensorRtLowering : Tensors {
     kernel.shares_launch = kernel.kind == Kind::Other && !result_.kernels.empty() &&
                            result_.kernels.back().kind == Kind::Other && group.rule != Fusion::Normalisation &&
                            row(group.rows.front()).facts.kind != OpKind::Norm;
+    const bool may_split = convolved_bytes > 0 && !kernel.is_int8;
     result_.kernels.push_back(std::move(kernel));
+    const auto apart = std::find_if(group.rows.begin(), group.rows.end(),
+                                    [&](std::int32_t id) { return is_one_of(node(id).op_type, kApart); });
+    if (may_split && apart != group.rows.end())
+      result_.kernels.push_back({.rows = {*apart}, .other_bytes = 2 * convolved_bytes});
+  }
+
+  bool is_convolution(std::int32_t id) const {
+    const ProductForm form = row(id).facts.form;
+    return form == ProductForm::Convolution || form == ProductForm::Deconvolution;
   }
 
   // Products that share an operand are joined side by side: their n adds up. Convolutions multiply patches by filters;
@@ -83,8 +104,7 @@ class TensorRtLowering : Tensors {
       double elements = 1;
       for (const double size : output) elements *= size;
       if (output.size() < 2 || elements <= 0) return;
-      const ProductForm form = row(id).facts.form;
-      const bool is_conv = form == ProductForm::Convolution || form == ProductForm::Deconvolution;
+      const bool is_conv = is_convolution(id);
       const double groups = is_conv ? static_cast<double>(node(id).integer("group", 1)) : 1;
       const bool is_weighted = node(id).input(1) != kAbsent && constant_[index(node(id).input(1))];
       const double n = is_conv ? output[1] / groups : output.back();
@@ -308,10 +328,13 @@ Prediction predict_tensorrt(const EngineRun& run) {
   if (lowered.unknown_rows > 0)
     result.notes.push_back(cat(base::counted(lowered.unknown_rows, "kernel holds", "kernels hold"),
                                " operators that are not modelled: the prediction covers the rest"));
-  // The interval holds for generations between or near those that were measured.
-  const bool is_near = rates->flagship_flops_per_joule > 0;
-  set_interval(result, is_near ? fitted.interval : std::nullopt, fitted.coverage,
-               fitted.interval ? kNoSuchDevice : kTooFewFamilies);
+  // The interval holds for generations between or near those that were measured, up to 9.0, and for networks like those.
+  const bool is_near = rates->flagship_flops_per_joule > 0 && run.device.compute_capability.find('.') == 1;
+  const bool is_alike = fitted.judges_convolutions || !lowered.mostly_convolve();
+  set_interval(result, is_near && is_alike ? fitted.interval : std::nullopt, fitted.coverage,
+               !fitted.interval ? kTooFewFamilies
+               : is_alike       ? kNoSuchDevice
+                                : "networks of convolutions are outside what its calibration was judged on");
   return result;
 }
 

@@ -99,6 +99,8 @@ Fit fit_tensorrt(std::span<const TensorRtRun> runs, double coverage, const Tenso
   Calibration& calibration = fit.file.fitted;
   calibration.engine = "tensorrt";
   calibration.coefficients = written_coefficients(coefficient_rows(fitted));
+  calibration.judges_convolutions =
+      std::ranges::any_of(runs, [](const TensorRtRun& run) { return run.kernels.mostly_convolve(); });
   fit.predicted.resize(runs.size());
   const Groups devices = by(runs, &TensorRtRun::device), groups = by(runs, &TensorRtRun::group);
   for (const auto& [device, members] : devices) {

@@ -57,6 +57,7 @@ struct Calibration {
   double coverage = 0;
   std::optional<Factors> interval = {}, elsewhere = {};
   std::string judge = {};
+  bool judges_convolutions = false;  // tensorrt: networks that mostly convolve are among the runs
   CalibrationErrors errors = {};
   std::vector<std::string> ignored = {};  // members of its file that this version does not know
 };

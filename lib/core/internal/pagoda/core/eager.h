@@ -101,7 +101,6 @@ struct KernelLaunch {
 struct EagerKernels {
   std::vector<KernelLaunch> kernels;  // in order
   std::int64_t unknown_rows = 0;      // unmodelled rows: their kernels are not counted
-  std::int64_t merged_branches = 0;   // convolutions that are part of another: EagerOptions::merges_branches
 };
 
 // A way to run operators one by one.
@@ -122,8 +121,6 @@ struct EagerOptions {
   Bindings bindings = {};      // sizes of free dims; missing ones are 1
   bool channels_last = false;  // images and convolution weights are stored as N, H, W, C (NHWC)
   EagerEngine engine = {};
-  // Sums of parallel convolutions of one tensor run as one, as networks trained with such branches can be rewritten.
-  bool merges_branches = false;
 };
 
 // The kernels of `options.engine`. One that optimizes takes the sizes and layout of the file: all dims must be bound.
