@@ -524,6 +524,7 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
   const Analysis& rows = request.training ? step : analysis;
   if (request.device && estimate.unset.empty() && axes.empty())
     add_fit_and_advice(model, file_model, request, findings);
+  if (estimate.fit) estimate.fit->engine = engine_memory(request, estimate);
   if (estimate.unset.empty()) estimate.variants = variants_of(model, file_model, request, analysis);
   std::optional<Sweep> sweep;
   std::vector<std::optional<EstimatePrediction>> predictions;  // by point of the sweep
