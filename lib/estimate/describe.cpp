@@ -408,8 +408,6 @@ void describe(const Model& model, const EstimateRequest& request, Findings& find
   if (estimate.sweep && request.device) {
     estimate.sweep->device_bytes = request.device->memory_bytes();
     estimate.sweep->best = best_of(*estimate.sweep);
-    estimate.sweep->cliffs =
-        cliffs_of(*estimate.sweep, *request.device, arena_weights_of(model, request, analysis), request.phase.has_value());
   }
   mark_lower_bounds(estimate);
 

@@ -64,9 +64,6 @@ std::vector<EstimateCliff> cliffs_of(const EstimateSweep& sweep, const DeviceSpe
 // The weights on the device under the request's engine or first provider that has an arena.
 std::vector<std::int64_t> arena_weights_of(const Model& model, const EstimateRequest& request,
                                            const Analysis& analysis);
-// What the request's engine takes of the device's memory: the pool of a serving engine, or an engine file with its
-// activations. Empty: nothing is known of it. Without provider: that has engine_fit() of its own.
-std::optional<EngineFit> engine_memory(const EstimateRequest& request, const EstimateDocument& estimate);
 EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols,
                          const std::vector<std::optional<EstimatePrediction>>& predictions);
 

@@ -1,4 +1,5 @@
-// What an engine takes of a device's memory, other than a provider's arena (placement.cpp).
+#include "pagoda/estimate/engine_memory.h"
+
 #include <algorithm>
 
 #include "describe.h"

@@ -13,9 +13,9 @@
 namespace pagoda::estimate {
 namespace {
 
-// Measured / predicted ratio of two forms of a network under one engine on one machine: of nine in ten pairs within
-// this factor. docs/engines.md has the pairs.
-constexpr double kRatioError = 1.15;
+// Two forms of a network under one engine on one machine: of 56 pairs, which docs/engines.md lists, the measured ratio of
+// 49 lies within this factor of the predicted one.
+constexpr double kRatioError = 1.5;
 constexpr double kPart = 0.1;  // of the time, from which on a reason is named
 
 // The type of most multiply-accumulates.

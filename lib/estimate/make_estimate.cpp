@@ -10,6 +10,7 @@
 #include "pagoda/base/error.h"
 #include "pagoda/base/plural.h"
 #include "pagoda/base/text.h"
+#include "pagoda/estimate/engine_memory.h"
 
 namespace pagoda::estimate {
 namespace {
@@ -568,6 +569,9 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
     estimate.budgets->push_back(is_timed || limit.kind != BudgetKind::Seconds ? check_budget(limit, rows, limits)
                                                                               : without_time(limit, estimate));
   if (sweep) estimate.sweep = sweep_part(std::move(*sweep), std::move(swept), predictions);
+  if (sweep && request.device)
+    estimate.sweep->cliffs = cliffs_of(*estimate.sweep, *request.device, arena_weights_of(model, asked, analysis),
+                                       request.phase.has_value());
   for (const Provider& provider : asked.providers) {
     if (const std::string unfit = unfit_text(provider, request); !unfit.empty()) warn(analysis, unfit);
     estimate.placement.push_back(placement_of(model, request, findings, provider));

@@ -117,6 +117,7 @@ std::vector<estimate::EngineChoice> engine_choices(const Arguments& arguments) {
   std::vector<std::string> precisions = split_list(arguments.what_if);
   if (precisions.empty()) precisions.emplace_back();
   std::vector<estimate::EngineChoice> choices;
+  bool uses_device = false, uses_host = false;
   for (const std::string& engine : split_list(arguments.engine)) {
     Arguments own = arguments;
     own.engine = engine;
@@ -135,6 +136,7 @@ std::vector<estimate::EngineChoice> engine_choices(const Arguments& arguments) {
     } else if (devices.front().empty()) {
       problem = "it needs --device";
     }
+    (engine.ends_with("-cpu") ? uses_host : uses_device) |= !devices.front().empty();
     calibrations.erase(engine);
     for (const std::string& device : devices)
       for (const std::string& precision : precisions) {
@@ -152,6 +154,9 @@ std::vector<estimate::EngineChoice> engine_choices(const Arguments& arguments) {
         choice.request.advice = false;
       }
   }
+  for (const auto& [name, is_idle] : {std::pair("--device", !arguments.device.empty() && !uses_device),
+                                      std::pair("--host-device", !arguments.host_device.empty() && !uses_host)})
+    if (is_idle) throw UsageError(std::string(name) + ": each engine predicts the machine of its --calibration");
   if (!calibrations.empty())
     throw UsageError("--calibration " + calibrations.begin()->second + ": is of " + calibrations.begin()->first +
                      ", which is not one of --engine");

@@ -449,6 +449,8 @@ std::optional<Knee> knee_of(const EstimateSweep& sweep) {
   // The last size below the limit: all larger ones are good enough.
   auto at = rates.end() - 1;
   while (at != rates.begin() && (at - 1)->rate >= kEnough * best) --at;
+  if (sweep.best && !sweep.has_measurements && !sweep.has_predictions)
+    if (const auto known = std::ranges::find(rates, sweep.best->size, &Knee::size); known != rates.end()) at = known;
   // Rates that fall again have a best size of their own.
   const double last = rates.back().rate;
   if (last < kEnough * best) {
