@@ -16,6 +16,8 @@ namespace {
 // Two forms of a network under one engine on one machine: of 56 pairs, which docs/engines.md lists, the measured ratio of
 // 49 lies within this factor of the predicted one.
 constexpr double kRatioError = 1.5;
+// Taken around a time without an interval.
+constexpr double kNoInterval = 3;
 constexpr double kPart = 0.1;  // of the time, from which on a reason is named
 
 // The type of most multiply-accumulates.
@@ -113,11 +115,10 @@ void fill(const Model& model, const EngineChoice& choice, EngineRow& row) {
 
 // Whether `row` may be faster than `fastest`, which is predicted.
 bool may_be_faster(const EngineRow& row, const EngineRow& fastest) {
-  const double most = fastest.high.value_or(*fastest.seconds * kRatioError);
+  const double most = fastest.high.value_or(*fastest.seconds * kNoInterval);
   if (row.seconds && row.engine == fastest.engine && row.device == fastest.device)
     return *row.seconds < kRatioError * *fastest.seconds;
-  if (row.seconds && row.low && fastest.high) return *row.low < *fastest.high;
-  if (row.seconds && !row.low) return true;
+  if (row.seconds) return row.low.value_or(*row.seconds / kNoInterval) < most;
   return row.least_seconds.value_or(0) < most;
 }
 
@@ -126,7 +127,7 @@ bool may_be_faster(const EngineRow& row, const EngineRow& fastest) {
 EngineRow engine_row(const Model& model, const EngineChoice& choice) {
   EngineRow row{.model = model.path, .form = {}, .engine = choice.engine, .device = {}};
   if (const auto& device = choice.request.device) {
-    row.device = device->id;
+    row.device = device->measured ? device->name : device->id;
   }
   row.is_on_cpu = choice.engine.ends_with("-cpu");
   try {

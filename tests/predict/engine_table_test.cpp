@@ -51,6 +51,8 @@ TEST_CASE("the fastest row is sure where no other may be faster") {
       {"a bound above the fastest's interval", {gpu, row("int8", cuda, "t4", {}, {}, {}, 1.4)}, 0, {}},
       {"a bound within it", {gpu, row("int8", cuda, "t4", {}, {}, {}, 1.2)}, 0, {1}},
       {"nothing known of a machine", {gpu, row("float32", cuda, "", {}, {}, {})}, 0, {1}},
+      {"no interval, within a factor of three", {row("float32", cpu, "here", 3.6, {}, {}), gpu}, 1, {0}},
+      {"no interval, beyond it", {row("float32", cpu, "here", 4.0, {}, {}), gpu}, 1, {}},
       {"nothing predicted", {row("float32", cuda, "t4", {}, {}, {}, 1.2)}, {}, {}},
   };
   for (const Case& each : cases) {

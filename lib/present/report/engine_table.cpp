@@ -57,10 +57,12 @@ std::string interval(const EngineRow& row) {
   return row.low && row.high ? cat(base::si_seconds(*row.low), " … ", base::si_seconds(*row.high)) : "";
 }
 
+// With its first reason, unless that is a long one.
 std::string timed(const EngineTable& table, const EngineRow& row) {
   const std::string within = interval(row);
+  const bool has_reason = !row.reasons.empty() && row.reasons.front().find(": ") == std::string::npos;
   return cat(label(table, row), " ", base::si_seconds(*row.seconds), within.empty() ? "" : cat(" (", within, ")"),
-             row.reasons.empty() ? "" : cat(", where ", row.reasons.front()));
+             has_reason ? cat(", where ", row.reasons.front()) : "");
 }
 
 std::string untimed(const EngineTable& table, const EngineRow& row) {
@@ -72,19 +74,22 @@ std::string verdict_of(const EngineTable& table) {
   const std::string fastest = cat("fastest", is_of_onnxruntime(table) ? " under ONNX Runtime" : "", ": ");
   if (!table.fastest) return cat(fastest, "not known, because nothing is predicted");
   std::string text = cat(fastest, timed(table, table.rows[*table.fastest]));
-  std::size_t predicted = 0;
-  for (const std::size_t i : table.rivals) {
-    const EngineRow& rival = table.rows[i];
-    text += cat("; ", rival.seconds ? timed(table, rival) : untimed(table, rival));
-    predicted += rival.seconds ? 1 : 0;
+  const auto is_predicted = [&](std::size_t i) { return table.rows[i].seconds.has_value(); };
+  const auto predicted = static_cast<std::size_t>(std::ranges::count_if(table.rivals, is_predicted));
+  const std::size_t open = table.rivals.size() - predicted;
+  if (predicted > 0) {
+    text += cat("; ", timed(table, table.rows[table.rivals.front()]));
+    text += predicted == 1 ? ": neither is sure" : cat("; and ", predicted - 1, " more: none is sure");
+  } else {
+    const EngineRow* next = nullptr;
+    for (const EngineRow& row : table.rows) {
+      if (&row == &table.rows[*table.fastest] || !row.seconds) continue;
+      if (next == nullptr || *row.seconds < *next->seconds) next = &row;
+    }
+    if (next != nullptr) text += cat("; next ", timed(table, *next));
   }
-  if (predicted > 0) return cat(text, predicted == 1 ? ": neither is sure" : ": none is sure");
-  const EngineRow* next = nullptr;
-  for (const EngineRow& row : table.rows) {
-    if (&row == &table.rows[*table.fastest] || !row.seconds) continue;
-    if (next == nullptr || *row.seconds < *next->seconds) next = &row;
-  }
-  return next == nullptr ? text : cat(text, "; next ", timed(table, *next));
+  if (open == 1) return cat(text, "; ", untimed(table, table.rows[table.rivals.back()]));
+  return open == 0 ? text : cat(text, "; ", open, " rows are not predicted");
 }
 
 struct EngineColumn {
