@@ -334,31 +334,6 @@ EstimateTraining training_part(const Training& training, const EstimateRequest& 
   return part;
 }
 
-namespace {
-
-// Sizes with close to the best rate; the smallest of them from which on all are.
-std::optional<EstimateBest> best_of(const EstimateSweep& sweep) {
-  constexpr double kNearBest = 0.97;
-  if (sweep.dims.size() != 1) return std::nullopt;
-  std::map<std::int64_t, double> rates;  // by size
-  std::set<Int> items;
-  for (const EstimatePoint& point : sweep.points) {
-    if (!point.items || !point.time || point.time->launched_seconds() <= 0) continue;
-    if (sweep.device_bytes && point.memory_bytes && *point.memory_bytes > *sweep.device_bytes) continue;
-    rates[point.sizes[0]] = static_cast<double>(*point.items) / point.time->launched_seconds();
-    items.insert(*point.items);
-  }
-  if (items.size() < 2) return std::nullopt;
-  const double best = std::ranges::max_element(rates, {}, [](const auto& each) { return each.second; })->second;
-  auto from = rates.end();
-  while (from != rates.begin() && std::prev(from)->second >= kNearBest * best) --from;
-  // Rates that fall again: the best size itself.
-  if (from == rates.end()) from = std::ranges::max_element(rates, {}, [](const auto& each) { return each.second; });
-  return EstimateBest{from->first, from->second / best};
-}
-
-}  // namespace
-
 EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols,
                          const std::vector<std::optional<EstimatePrediction>>& predictions) {
   EstimateSweep part;

@@ -55,6 +55,15 @@ struct Findings {
 // Completes the estimate of the findings, and consumes the rest: large parts are moved, not copied.
 void describe(const Model& model, const EstimateRequest& request, Findings& findings);
 EstimateTraining training_part(const Training& training, const EstimateRequest& request, const Counter& count);
+// The smallest size whose rate, as predicted or else as bounded with launches, is within 5 % of the best that fits.
+// Empty for several dims, and where the items of a run do not change.
+std::optional<EstimateBest> best_of(const EstimateSweep& sweep);
+// `arena_weights`: of arena_weights_of(); empty: no engine with an arena is asked for.
+std::vector<EstimateCliff> cliffs_of(const EstimateSweep& sweep, const DeviceSpec& device,
+                                     const std::vector<std::int64_t>& arena_weights, bool is_decoder);
+// The weights on the device under the request's engine or first provider that has an arena.
+std::vector<std::int64_t> arena_weights_of(const Model& model, const EstimateRequest& request,
+                                           const Analysis& analysis);
 EstimateSweep sweep_part(Sweep sweep, std::vector<std::string> symbols,
                          const std::vector<std::optional<EstimatePrediction>>& predictions);
 

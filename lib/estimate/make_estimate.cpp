@@ -11,6 +11,7 @@
 #include "pagoda/base/plural.h"
 #include "pagoda/base/text.h"
 #include "pagoda/core/merged_branches.h"
+#include "pagoda/estimate/engine_memory.h"
 
 namespace pagoda::estimate {
 namespace {
@@ -569,6 +570,7 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
   const Analysis& rows = request.training ? step : analysis;
   if (request.device && estimate.unset.empty() && axes.empty())
     add_fit_and_advice(model, file_model, request, findings);
+  if (estimate.fit) estimate.fit->engine = engine_memory(request, estimate);
   if (estimate.unset.empty()) estimate.variants = variants_of(model, file_model, request, analysis);
   std::optional<Sweep> sweep;
   std::vector<std::optional<EstimatePrediction>> predictions;  // by point of the sweep
@@ -614,6 +616,9 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
                                     ? check_budget(of_run(limit, run_items(estimate)), rows, limits)
                                     : without_time(limit, estimate));
   if (sweep) estimate.sweep = sweep_part(std::move(*sweep), std::move(swept), predictions);
+  if (sweep && request.device)
+    estimate.sweep->cliffs = cliffs_of(*estimate.sweep, *request.device, arena_weights_of(model, asked, analysis),
+                                       request.phase.has_value());
   for (const Provider& provider : asked.providers) {
     if (const std::string unfit = unfit_text(provider, request); !unfit.empty()) warn(analysis, unfit);
     estimate.placement.push_back(placement_of(model, request, findings, provider));

@@ -83,6 +83,11 @@ bool brings_device(std::string_view engine, const std::string& calibration) {
   return calibration_of(calibration, chosen).device.has_value();
 }
 
+std::string calibrated_engine(const std::string& name) {
+  if (!base::is_path(name)) return calibration(name).engine;
+  return engine_of_calibration(base::read_text(name, "a calibration"), name);
+}
+
 void set_prediction(std::string_view engine, const std::string& calibration, EstimateRequest& request) {
   const Engine& chosen = chosen_engine(engine);
   const std::string id(chosen.id), name = calibration.empty() ? std::string(chosen.calibration) : calibration;

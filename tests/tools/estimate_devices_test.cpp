@@ -1,6 +1,7 @@
 // What onnx-estimate says of a device: bounds, fit, measured runs, predictions, budgets.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "pagoda/base/files.h"
@@ -350,6 +351,37 @@ TEST_CASE("the time under ONNX Runtime on a CPU comes with the machine that was 
     CHECK(refused.code == 2);
     CHECK(refused.err.find(message) != std::string::npos);
   }
+}
+
+TEST_CASE("several engines are a table whose first line is the verdict") {
+  const std::string here = test::source_path("tests/predict/data/here.json"),
+                    gpu = test::source_path("data/measured/nvidia-h200-onnxruntime-cuda.json");
+  const std::string both = "net.onnx --predict --engine onnxruntime-cpu,onnxruntime-cuda --calibration " + here;
+  const Outcome result = workshop().run(both + "," + gpu + " --format json");
+  REQUIRE(result.code == 0);
+  const json table = json::parse(result.out);
+  for (const std::string& violation : test::violations(table, test::schema("engines"))) FAIL_CHECK(violation);
+  REQUIRE(table.at("rows").size() == 2);
+  for (const json& row : table.at("rows")) CHECK(row.at("predicted_seconds") > 0);
+  const Outcome text = workshop().run(both + "," + gpu);
+  CHECK(text.out.starts_with(table.at("verdict").get<std::string>() + "\n"));
+  const Outcome forms = workshop().run(both + " --device t4 --what-if fp32,int8");
+  CHECK(forms.code == 0);
+  CHECK(forms.out.find("it has no calibration; pagoda-calibrate --here onnxruntime-cuda") != std::string::npos);
+  CHECK(workshop().run(both + " --device t4 --strict").code == 3);
+  const Outcome two = workshop().run("net.onnx product.onnx" + both.substr(8) + " --device t4,l4 --format csv");
+  CHECK(std::ranges::count(two.out, '\n') == 1 + 2 * 3);  // the CPU and two GPUs
+  for (const auto& [extra, message] : {std::pair<std::string, std::string>{"," + gpu + " --device t4", "--device"},
+                                       {"," + here, "is a second calibration of onnxruntime-cpu"},
+                                       {" --by node", "--engine with several does not go with --by"},
+                                       {" --phase decode", "--engine with several does not go with --phase"}}) {
+    const Outcome refused = workshop().run(both + extra);
+    CAPTURE(extra);
+    CHECK(refused.code == 2);
+    CHECK(refused.err.find(message) != std::string::npos);
+  }
+  const Outcome other = workshop().run("net.onnx --predict --engine pytorch-amp,tensorrt --device t4 --calibration " + here);
+  CHECK(other.err.find("is of onnxruntime-cpu, which is not one of --engine") != std::string::npos);
 }
 
 TEST_CASE("engines are predicted for several devices, precisions and both models of a comparison") {

@@ -31,6 +31,16 @@ CLI::Option* add(CLI::App& app, const char* name, T& value, const std::string& t
 CLI::Validator one_of(std::vector<std::string> values) { return CLI::IsMember(std::move(values)).description(""); }
 CLI::Validator at_least(std::int64_t least) { return CLI::Range(least, std::int64_t{1} << 62).description(""); }
 
+// Restricts an option to lists of values that the usage text names already.
+CLI::Validator some_of(std::vector<std::string> values) {
+  return {[one = CLI::IsMember(std::move(values))](std::string& text) {
+            for (std::string name : split_list(text))
+              if (std::string problem = one(name); !problem.empty()) return problem;
+            return std::string();
+          },
+          ""};
+}
+
 // Refuses a list, which --sweep takes.
 CLI::Validator one_size(const std::string& dim) {
   return {[dim](const std::string& text) {
@@ -135,11 +145,13 @@ void add_device(CLI::App& app, Arguments& arguments) {
 
 void add_prediction(CLI::App& app, Arguments& arguments) {
   app.add_flag("--predict", arguments.predict, "With --device: the time that --engine will take, with an interval");
-  add(app, "--engine", arguments.engine, "ID",
-      "With --predict: one of --list-engines (default pytorch-amp: eager PyTorch in mixed precision)")
-      ->check(CLI::IsMember(estimate::engine_ids()));
-  add(app, "--calibration", arguments.calibration, "NAME|FILE",
-      "With --predict: what the prediction is fitted to, an id of --list-engines or a file");
+  add(app, "--engine", arguments.engine, "ID[,ID]...",
+      "With --predict: one of --list-engines (default pytorch-amp: eager PyTorch in mixed precision); several are a "
+      "table whose first line says which is fastest, on --device or the CPU of --host-device")
+      ->check(some_of(estimate::engine_ids()));
+  add(app, "--calibration", arguments.calibration, "NAME|FILE[,...]",
+      "With --predict: what the prediction is fitted to, an id of --list-engines or a file; with several engines one "
+      "for each");
   add(app, "--measured", arguments.measured, "FILE",
       "Runs of the model (pagoda.measured/1, or a profile that pagoda-import reads), beside the bound in the "
       "precision that they ran in; with --sweep beside each size. Brings the --device that it names");

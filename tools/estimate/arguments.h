@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pagoda/core/parallel.h"
+#include "pagoda/estimate/engine_table.h"
 #include "pagoda/estimate/make_estimate.h"
 #include "pagoda/present/report.h"
 #include "picture.h"
@@ -48,6 +49,9 @@ void check(const Arguments& arguments);
 
 // Converts the arguments to a request. Throws UnknownDevice, and Error for files that cannot be read.
 estimate::EstimateRequest request_of(const Arguments& arguments);
+// --engine with several: a row for each engine and machine.
+bool is_of_engines(const Arguments& arguments);
+std::vector<estimate::EngineChoice> engine_choices(const Arguments& arguments);
 present::ReportOptions report_options(const Arguments& arguments);
 // Loads the file, with inputs of one element set to the values from --input or --phase; the request then has them no
 // longer as shapes.

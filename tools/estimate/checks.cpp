@@ -165,6 +165,17 @@ void check_pipeline(const Arguments& arguments) {
            are_apart ? kLoop : "");
 }
 
+// A row for each engine, machine and model.
+void check_engines(const Arguments& arguments) {
+  const std::string subject = "--engine with several";
+  if (!arguments.predict) throw UsageError("--engine needs --predict");
+  refuse(arguments, subject,
+         {"--then", "--sweep", "--compare", "--profile-structure", "--training", "--phase", "--precision",
+          "--tensor-parallel and its like", "--by", "--top", "--symbolic", "--memory", "--memory-timeline",
+          "--measured", "--annotate", "--provider", "--max-…", "a format but table, json, csv and markdown"});
+  if (!arguments.others.empty()) refuse(arguments, "a table of several models", {"--assume", "--input NAME=true"});
+}
+
 // Viewers show the nodes of one run.
 void check_viewers(const Arguments& arguments) {
   const std::string format = format_of(arguments);
@@ -184,6 +195,7 @@ void check_viewers(const Arguments& arguments) {
 void check(const Arguments& arguments) {
   if (arguments.model.empty()) throw UsageError("MODEL is missing");
   sizes_of(arguments), input_values(arguments), sweep_axes(arguments), budgets(arguments), most_off_provider(arguments);
+  if (is_of_engines(arguments)) return check_engines(arguments);
   const auto needs = [&](bool is_given, const std::string& option, const std::string& other, bool has_other) {
     if (is_given && !has_other) throw UsageError(option + " needs " + other);
   };

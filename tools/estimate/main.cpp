@@ -13,6 +13,7 @@
 #include "pagoda/core/structure.h"
 #include "pagoda/documents/custom_operators.h"
 #include "pagoda/documents/device.h"
+#include "pagoda/estimate/engine_table.h"
 #include "pagoda/estimate/measured_runs.h"
 #include "pagoda/estimate/pipeline.h"
 #include "pagoda/measured/join.h"
@@ -101,6 +102,27 @@ void leave_to(const std::set<std::string>& names, Sizes& sizes, std::set<std::st
   std::erase_if(sizes, [&](const auto& each) { return !names.contains(each.first); });
 }
 
+void leave_sizes(const Model& model, EstimateRequest& request, std::set<std::string>& used) {
+  const std::set<std::string> sizes = sizes_in(model);
+  leave_to(sizes, request.sizes.dims, used);
+  leave_to(sizes, request.sizes.input_shapes, used);
+}
+
+void check_used(const EstimateRequest& request, const std::set<std::string>& used) {
+  const auto must_be_used = [&](const auto& given, const char* option) {
+    for (const auto& [name, size] : given)
+      if (!used.contains(name)) throw UsageError(std::string(option) + " " + name + ": none of the models has it");
+  };
+  must_be_used(request.sizes.dims, "--dim");
+  must_be_used(request.sizes.input_shapes, "--input");
+}
+
+std::vector<std::string> models_of(const Arguments& arguments, const std::vector<std::string>& behind) {
+  std::vector<std::string> names = {arguments.model};
+  names.insert(names.end(), behind.begin(), behind.end());
+  return names;
+}
+
 void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
 
 // MODEL and the models of --then as one report, or several MODELs as a table with a line for each, without the unusable
@@ -108,17 +130,14 @@ void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
 int several(const Arguments& arguments, const EstimateRequest& request) {
   const bool are_apart = arguments.then.empty();
   const std::vector<std::string>& behind = are_apart ? arguments.others : arguments.then;
-  std::vector<std::string> names = {arguments.model};
-  names.insert(names.end(), behind.begin(), behind.end());
+  const std::vector<std::string> names = models_of(arguments, behind);
   std::vector<estimate::PipelinePart> parts;
   std::set<std::string> used;
   const auto add = [&](const std::string& name) {
     const auto [path, runs] = are_apart ? std::pair(name, std::int64_t{1}) : path_and_runs(name);
     const Model model = load_model(path);
     EstimateRequest own = request;
-    const std::set<std::string> sizes = sizes_in(model);
-    leave_to(sizes, own.sizes.dims, used);
-    leave_to(sizes, own.sizes.input_shapes, used);
+    leave_sizes(model, own, used);
     parts.push_back({.estimate = estimate::make_estimate(model, own), .runs = runs});
     const EstimateDocument& estimate = parts.back().estimate;
     const std::string remarks = present::diagnostics_report(estimate.diagnostics) + present::free_dims_report(estimate);
@@ -134,17 +153,32 @@ int several(const Arguments& arguments, const EstimateRequest& request) {
   }
   if (parts.empty()) return kUnusable;
   const bool is_whole = parts.size() == names.size();
-  const auto must_be_used = [&](const auto& given, const char* option) {
-    for (const auto& [name, size] : given)
-      if (!used.contains(name)) throw UsageError(std::string(option) + " " + name + ": none of the models has it");
-  };
-  must_be_used(request.sizes.dims, "--dim");
-  must_be_used(request.sizes.input_shapes, "--input");
+  check_used(request, used);
   estimate::Pipeline whole = estimate::sum_up(std::move(parts));
   whole.are_apart = are_apart;
   write_output(arguments.output,
                present::pipeline_report(*present::format(format_of(arguments)), whole, report_options(arguments)));
   return !is_whole ? kUnusable : whole.partial && arguments.strict ? kPartial : kDone;
+}
+
+// A row for each model under each engine, on each machine.
+int engine_table(const Arguments& arguments) {
+  const std::vector<estimate::EngineChoice> choices = engine_choices(arguments);
+  std::vector<estimate::EngineRow> rows;
+  std::set<std::string> used;
+  for (const std::string& name : models_of(arguments, arguments.others))
+    for (const estimate::EngineChoice& choice : choices) {
+      estimate::EngineChoice own = choice;
+      const Model model = load(arguments, name, own.request);
+      leave_sizes(model, own.request, used);
+      rows.push_back(estimate::engine_row(model, own));
+    }
+  check_used({.sizes = sizes_of(arguments)}, used);
+  const bool is_whole = std::ranges::all_of(rows, [](const auto& row) { return row.seconds.has_value(); });
+  const estimate::EngineTable table = estimate::compare_engines(std::move(rows));
+  write_output(arguments.output,
+               present::engines_report(*present::format(format_of(arguments)), table, report_options(arguments), kTool));
+  return arguments.strict && !is_whole ? kPartial : kDone;
 }
 
 // A report or chart of the estimate, in the requested format.
@@ -229,6 +263,7 @@ int run(int argc, char** argv) {
     return kDone;
   }
   check(arguments);
+  if (is_of_engines(arguments)) return engine_table(arguments);
   estimate::EstimateRequest request = request_of(arguments);
   for (const std::string& name : device_names(arguments))
     if (const std::string note = documents::alias_note(name); !note.empty()) say(note + "\n");

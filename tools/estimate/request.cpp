@@ -1,6 +1,7 @@
 #include "arguments.h"
 
 #include <cstdlib>
+#include <map>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/number.h"
@@ -102,6 +103,64 @@ estimate::EstimateRequest request_of(const Arguments& arguments) {
   if (arguments.by == "group" && estimate::traffic_model_of(request) == TrafficModel::Unfused)
     throw UsageError("--by group needs --traffic fused or resident");
   return request;
+}
+
+bool is_of_engines(const Arguments& arguments) { return arguments.engine.find(',') != std::string::npos; }
+
+std::vector<estimate::EngineChoice> engine_choices(const Arguments& arguments) {
+  std::map<std::string, std::string> calibrations;  // by engine
+  for (const std::string& name : split_list(arguments.calibration)) {
+    const std::string engine = estimate::calibrated_engine(name);
+    if (!calibrations.emplace(engine, name).second)
+      throw UsageError("--calibration " + name + ": is a second calibration of " + engine + "; give one");
+  }
+  std::vector<std::string> precisions = split_list(arguments.what_if);
+  if (precisions.empty()) precisions.emplace_back();
+  std::vector<estimate::EngineChoice> choices;
+  bool uses_device = false, uses_host = false;
+  for (const std::string& engine : split_list(arguments.engine)) {
+    Arguments own = arguments;
+    own.engine = engine;
+    own.calibration = calibrations[engine];
+    own.host_device.clear();
+    own.provider = engine == "onnxruntime-cuda" ? "cuda" : "";  // which nodes leave it
+    std::string problem;
+    std::vector<std::string> devices =
+        engine.ends_with("-cpu") ? std::vector{arguments.host_device} : split_list(arguments.device);
+    if (devices.empty()) devices.emplace_back();
+    if (estimate::brings_device(engine, own.calibration)) {
+      if (own.calibration.empty())
+        problem = "it has no calibration; pagoda-calibrate --here " + engine + " -o FILE measures one, for --calibration";
+      else
+        devices = {""};
+    } else if (devices.front().empty()) {
+      problem = "it needs --device";
+    }
+    (engine.ends_with("-cpu") ? uses_host : uses_device) |= !devices.front().empty();
+    calibrations.erase(engine);
+    for (const std::string& device : devices)
+      for (const std::string& precision : precisions) {
+        estimate::EngineChoice& choice = choices.emplace_back(engine, estimate::EstimateRequest(), problem, precision);
+        own.device = device;
+        own.what_if = precision;
+        own.predict = problem.empty();
+        if (!own.predict) own.engine = own.calibration = own.what_if = "";
+        try {
+          choice.request = request_of(own);
+        } catch (const UsageError& error) {
+          if (precision.empty()) throw;
+          choice.problem = error.what();
+        }
+        choice.request.advice = false;
+      }
+  }
+  for (const auto& [name, is_idle] : {std::pair("--device", !arguments.device.empty() && !uses_device),
+                                      std::pair("--host-device", !arguments.host_device.empty() && !uses_host)})
+    if (is_idle) throw UsageError(std::string(name) + ": each engine predicts the machine of its --calibration");
+  if (!calibrations.empty())
+    throw UsageError("--calibration " + calibrations.begin()->second + ": is of " + calibrations.begin()->first +
+                     ", which is not one of --engine");
+  return choices;
 }
 
 present::ReportOptions report_options(const Arguments& arguments) {

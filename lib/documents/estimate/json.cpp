@@ -358,8 +358,13 @@ void fit(A& a, typename A::template Ref<EstimateFit> x) {
     inner("workspace_bytes", taken.workspace_bytes);
     inner("pool_bytes", taken.pool_bytes);
     inner("total_bytes", taken.total_bytes);
-    inner("total_low_bytes", taken.total_low_bytes);
-    inner("total_high_bytes", taken.total_high_bytes);
+    inner.maybe("total_low_bytes", taken.total_low_bytes);
+    inner.maybe("total_high_bytes", taken.total_high_bytes);
+    inner.maybe("cache_bytes", taken.cache_bytes);
+    inner.maybe("blocks", taken.blocks);
+    inner.maybe("tokens", taken.tokens);
+    inner.maybe("context", taken.context);
+    inner.maybe("users", taken.users);
     inner.list("options", taken.options, [](A& option, auto& each) {
       option("option", each.option);
       option("total_bytes", each.total_bytes);
@@ -435,6 +440,10 @@ void sweep_of(A& a, typename A::template Ref<EstimateSweep> x, const std::vector
   part(a, "best", Layout::Line, x.best, [&](A& inner, auto& best) {
     inner(x.dims.empty() ? "size" : x.dims[0].c_str(), best.size);
     inner("share", best.share);
+  });
+  a.maybe_list("cliffs", x.cliffs, [](A& inner, auto& cliff) {
+    inner("at", cliff.size);
+    inner("cause", cliff.cause);
   });
   a.list("points", x.points, [&](A& inner, auto& point) {
     if constexpr (A::kReads) {

@@ -100,6 +100,23 @@ Line phase_line(const EstimateDocument& estimate) {
               phase.bytes_per_token ? cat(base::si_rate(*phase.bytes_per_token, "B"), " moved a token") : ""})};
 }
 
+// What the engine of the prediction takes: the pool of a serving engine, or an engine file with its activations.
+Line engine_line(const documents::EngineFit& engine) {
+  const std::string id = base::printable(engine.engine);
+  if (!engine.pool_bytes)
+    return {"engine", bytes(engine.total_bytes),
+            cat(id, ": weights and activations; workspaces of its kernels are not known")};
+  const auto counted = [](const Count& count, const char* what) {
+    return count ? cat(base::grouped(*count), what) : std::string();
+  };
+  const std::string users =
+      engine.users ? cat(base::grouped(*engine.users), " users of ", base::grouped(*engine.context), " tokens") : "";
+  return {"engine", bytes(engine.pool_bytes),
+          dotted({cat(id, " takes 90 % of the device first (gpu_memory_utilization)"),
+                  engine.cache_bytes ? cat("about ", bytes(engine.cache_bytes), " left for the cache") : "",
+                  counted(engine.blocks, " blocks of 16 tokens"), users})};
+}
+
 Line fit_line(const EstimateDocument& estimate) {
   const EstimateFit& fit = *estimate.fit;
   const std::string device = device_text(*estimate.roofline);
@@ -356,6 +373,8 @@ std::vector<Line> answer_lines(const Data& data) {
   if (estimate.roofline && estimate.unset.empty()) {
     const std::optional<Verdict> verdict = verdict_of(estimate);
     if (estimate.fit) lines.push_back(fit_line(estimate));
+    if (estimate.fit && estimate.fit->engine && estimate.placement.empty())
+      lines.push_back(engine_line(*estimate.fit->engine));
     if (estimate.cannot_run.empty()) {  // else no run has a time
       if (estimate.roofline->parallel) add_devices(lines, estimate);
       add_times(lines, data, *verdict);

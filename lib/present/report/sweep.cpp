@@ -44,6 +44,9 @@ std::string footing(const EstimateDocument& estimate) {
                          ? "memory: weights and the activation peak of the device that needs the most; counts are of "
                            "the whole model"
                          : "memory: weights and the activation peak";
+  const std::string swept = sweep.dims.size() == 1 ? base::printable(sweep.dims[0]) : "";
+  for (const documents::EstimateCliff& cliff : sweep.cliffs)
+    text += cat("\ncliff: at ", swept, " ", base::grouped(cliff.size), " ", base::printable(cliff.cause));
   if (sweep.has_predictions) text += "\npredicted: " + sweep.engine + ": " + sweep.calibration;
   const bool has_time = !sweep.points.empty() && sweep.points.front().time;
   if (!has_time || sweep.dims.size() != 1) return text;

@@ -325,6 +325,9 @@ struct EngineFit {
   Count total_bytes = {};                       // of the arena with the activations, without what is not known
   Count total_low_bytes = {}, total_high_bytes = {};  // by the order of loading, which differs from run to run
   std::vector<Option> options;  // that take less
+  // Of a pool: what is left for a cache, in blocks, and sequences of `context` tokens that fit. Empty: no such pool, or
+  // no phase is asked for.
+  Count cache_bytes = {}, blocks = {}, tokens = {}, context = {}, users = {};
 };
 
 struct EstimateFit {
@@ -495,7 +498,13 @@ struct EstimatePoint {
   std::optional<double> measured_seconds, measured_joules;                 // of the fastest run
 };
 
-// The smallest size of a sweep from which on larger ones do not pay: their rate is within 3 % of the best.
+// A size of a sweep at which something ends that the time or the memory of an engine depends on.
+struct EstimateCliff {
+  std::int64_t size = 0;
+  std::string cause;
+};
+
+// The smallest size of a sweep whose rate is within 5 % of the best.
 struct EstimateBest {
   std::int64_t size = 0;
   double share = 1;  // of the best rate
@@ -507,8 +516,10 @@ struct EstimateSweep {
   Count device_bytes;                // memory capacity; empty: not known, or no device
   TrafficModel traffic = TrafficModel::Unfused;
   std::optional<RidgeCrossing> ridge;
-  // Of one swept dim on which the items of a run depend. Rates include launches; sizes that do not fit do not count.
+  // Of one swept dim on which the items of a run depend. Rates are predicted, or bounds with launches; sizes that do not
+  // fit do not count.
   std::optional<EstimateBest> best;
+  std::vector<EstimateCliff> cliffs;  // of one swept dim on a device, in order
   std::vector<EstimatePoint> points;
   bool has_joules = false;          // energy constants are known
   bool has_predictions = false;     // a prediction was requested

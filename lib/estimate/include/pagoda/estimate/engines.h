@@ -23,6 +23,8 @@ std::vector<std::string> engine_ids();
 void set_prediction(std::string_view engine, const std::string& calibration, EstimateRequest& request);
 // Of the same. Throws Error for an unknown engine or an unusable file.
 bool brings_device(std::string_view engine, const std::string& calibration);
+// The id of the engine that a calibration, by name or file, is of. Throws Error for an unusable one.
+std::string calibrated_engine(const std::string& calibration);
 
 std::vector<std::string> provider_ids();
 

@@ -25,6 +25,9 @@
 #include "pagoda/estimate/pipeline.h"
 
 #pragma GCC visibility push(default)
+namespace pagoda::estimate {
+struct EngineTable;
+}  // namespace pagoda::estimate
 namespace pagoda::present {
 
 enum class Rows : std::uint8_t {
@@ -80,6 +83,10 @@ std::string comparison_report(Format format, const documents::EstimateDocument& 
 // one run of each model:
 //   model,runs,macs,flops,bytes,params,weight_bytes,activation_peak_bytes,seconds,predicted_seconds
 std::string pipeline_report(Format format, const estimate::Pipeline& pipeline, const ReportOptions& options = {});
+
+// Engines, machines and forms of a network: the verdict, a row for each, and the reasons. JSON is "pagoda.engines/1".
+std::string engines_report(Format format, const estimate::EngineTable& table, const ReportOptions& options = {},
+                           const std::string& tool = {});
 
 // CSV is a header and one row of features; JSON is "pagoda.structure/1" and also contains the maps and `tool`.
 std::string structure_report(Format format, const StructureProfile& profile, const std::string& tool = {});
