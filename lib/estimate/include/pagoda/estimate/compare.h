@@ -4,6 +4,7 @@
 //   for (const RowPair& pair : change.nodes) …
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,12 @@ struct Comparison {
 
 // Both estimates must contain nodes, not sums by type.
 Comparison compare(const documents::EstimateDocument& before, const documents::EstimateDocument& after);
+
+// The same for two runs: blocks follow the kernels that ran instead of those of the traffic model, and nodes that a
+// kernel ran take part even if the estimate has no work for them. `groups` is empty.
+using RanRows = std::vector<std::vector<std::size_t>>;  // the rows of each kernel
+Comparison compare(const documents::EstimateDocument& before, const documents::EstimateDocument& after,
+                   const RanRows& ran_before, const RanRows& ran_after);
 
 }  // namespace pagoda::estimate
 #pragma GCC visibility pop
