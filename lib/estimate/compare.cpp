@@ -11,6 +11,9 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "pagoda/base/cat.h"
+#include "pagoda/base/text.h"
+
 namespace pagoda::estimate {
 
 using namespace documents;
@@ -52,12 +55,19 @@ std::string output_key(const EstimateNode& node) {
   return node.outputs.empty() || node.outputs[0].name.empty() ? "" : node.body + "\n" + node.outputs[0].name;
 }
 
+// A free batch is alike to a batch of 1.
+std::string type_key(const TensorType& type) {
+  const auto shape = sizes(type);
+  return shape ? cat(to_string(type.element), base::joined(*shape, ",", [](Int size) { return base::to_string(size); }))
+               : pagoda::to_string(type);
+}
+
 // Contractions keep their MACs no matter what is fused into them.
 std::string structure_key(const EstimateNode& node) {
   if (node.counts.macs.value_or(0) != 0)
     return base::to_string(*node.counts.macs) + (node.symbolic ? "\n" + node.symbolic->macs : "");
   std::string key = node.op_type;
-  if (!node.outputs.empty()) key += "\n" + pagoda::to_string(node.outputs[0].type);
+  if (!node.outputs.empty()) key += "\n" + type_key(node.outputs[0].type);
   return key + "\n" + base::to_string(node.counts.arith.value_or(0));
 }
 
@@ -218,6 +228,30 @@ class Sets {
     }
   }
 
+  // Unmatched nodes without MACs join the set from which all their values come: a QuantizeLinear with several readers,
+  // or the last DequantizeLinear.
+  void join_sources(bool is_after) {
+    const std::vector<EstimateNode>& nodes = sides_[is_after ? 1 : 0]->nodes;
+    std::unordered_map<std::string, std::size_t> sources;
+    const auto key = [](const EstimateNode& node, const Name& value) { return node.body + "\n" + value; };
+    for (std::size_t row = 0; row < nodes.size(); ++row) {
+      for (const OutputInfo& output : nodes[row].outputs)
+        if (!output.name.empty()) sources[key(nodes[row], output.name)] = place(is_after, row);
+      if (!takes_part(place(is_after, row)) || nodes[row].counts.macs.value_or(0) != 0) continue;
+      const std::size_t at = find(place(is_after, row));
+      if (is_matched(at)) continue;
+      std::optional<std::size_t> set;
+      bool is_one = true;
+      for (const Name& input : nodes[row].inputs)
+        if (const auto found = sources.find(key(nodes[row], input)); found != sources.end())
+          if (const std::size_t other = find(found->second); other != at && takes_part(found->second)) {
+            is_one = is_one && other == set.value_or(other);
+            set = other;
+          }
+      if (set && is_one && is_matched(*set)) join(at, *set);
+    }
+  }
+
   // The least share of the FLOPs of a model (of the nodes if it has none) that lies in matched sets.
   double matched_share() const {
     double least = 1;
@@ -337,7 +371,7 @@ Comparison compared(const Side& before, const Side& after) {
   constexpr double kRelated = 0.5;
   const std::vector<RowPair> all = listed_nodes(before, after, pairs);
   join_views(before, after, all, sets);
-  for (const bool is_after : {false, true}) sets.join_flow(is_after);
+  for (const bool is_after : {false, true}) sets.join_flow(is_after), sets.join_sources(is_after);
   result.is_related = sets.matched_share() >= kRelated;
   if (!result.is_related) {
     pairs.assign(pairs.size(), {});

@@ -203,14 +203,14 @@ present::PlotFile read(const std::string& path, std::string_view expected, base:
 }
 
 // Also accepts profiles of engines and tables of boards.
-present::PlotFile read_measured(const std::string& path, const std::optional<std::int64_t>& runs) {
+present::PlotFile read_measured(const std::string& path, const std::optional<std::int64_t>& runs, bool prints = true) {
   present::PlotFile file = read(path, "a measurement", base::Reads::Profile);
   const auto format = measured::recognise_profile(file.text);
   if (!format || *format == measured::ProfileFormat::Measured) return file;
   documents::Measured measured = measured::import_profile(file.text, path, {.runs = runs});
   for (std::string& note : measured.notes) {
     note = present::command_line(note);
-    std::fprintf(stderr, "%s: %s\n", path.c_str(), base::printable(note).c_str());
+    if (prints) std::fprintf(stderr, "%s: %s\n", path.c_str(), base::printable(note).c_str());
   }
   file.text = documents::write_measured(measured);
   return file;
@@ -238,15 +238,20 @@ std::vector<present::PlotEstimate> read_estimates(const PlotArguments& arguments
   return estimates;
 }
 
-int compare_runs(const PlotArguments& arguments) {
-  const std::vector<present::PlotEstimate> estimates = read_estimates(arguments);
+// `arguments` has two runs.
+measured::RunComparison compared(const PlotArguments& arguments, const std::vector<present::PlotEstimate>& estimates) {
   const auto run = [&](const std::string& path, const present::PlotEstimate& of) {
-    const std::string text = read_measured(path, arguments.runs).text;
+    const std::string text = read_measured(path, arguments.runs, false).text;  // remarks hold its notes
     return measured::ModelRun{path.substr(path.find_last_of("/\\") + 1), documents::parse_measured(text, path),
                               &of.document};
   };
-  const measured::RunComparison comparison = measured::compare_runs(
-      run(arguments.measured.front(), estimates.front()), run(arguments.against, estimates.back()));
+  return measured::compare_runs(run(arguments.measured.front(), estimates.front()),
+                                run(arguments.against, estimates.back()));
+}
+
+int compare_runs(const PlotArguments& arguments) {
+  const std::vector<present::PlotEstimate> estimates = read_estimates(arguments);
+  const measured::RunComparison comparison = compared(arguments, estimates);
   constexpr std::size_t kShown = 10;
   write_output(arguments.output,
                arguments.format == "csv"    ? present::runs_csv(comparison)
@@ -258,11 +263,15 @@ int compare_runs(const PlotArguments& arguments) {
 int plot(int argc, char** argv) {
   std::optional<PlotArguments> arguments = parse_plot(argc, argv);
   if (!arguments) return kDone;
+  present::PlotInput input;
   if (!arguments->against.empty()) {
     if (arguments->format != "html") return compare_runs(*arguments);
+    input.estimates = read_estimates(*arguments);
+    const measured::RunComparison comparison = compared(*arguments, input.estimates);
+    arguments->options.remarks = comparison.remarks;
+    arguments->options.remarks.insert(arguments->options.remarks.begin(), present::runs_verdict(comparison));
     arguments->measured.push_back(arguments->against);
   }
-  present::PlotInput input;
   const std::vector<std::string>& devices = arguments->devices;
   for (const std::string& name : devices)
     if (const std::string note = documents::alias_note(name); !note.empty()) std::fprintf(stderr, "%s\n", note.c_str());
@@ -279,7 +288,7 @@ int plot(int argc, char** argv) {
     if (input.device.measured) input.ceilings = read(devices.front(), "a ceilings file");
   }
   for (std::size_t i = 1; i < devices.size(); ++i) input.others.push_back(documents::find_device(devices[i]));
-  input.estimates = read_estimates(*arguments);
+  if (input.estimates.empty()) input.estimates = read_estimates(*arguments);
   for (const std::string& path : arguments->measured) input.measured.push_back(read_measured(path, arguments->runs));
   add_runs(input);
   write_output(arguments->output, arguments->write(input, arguments->options));

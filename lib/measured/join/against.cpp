@@ -12,7 +12,6 @@
 #include "pagoda/base/plural.h"
 #include "pagoda/base/text.h"
 #include "pagoda/documents/columns.h"
-#include "pagoda/estimate/compare.h"
 #include "pagoda/estimate/measured_runs.h"
 
 namespace pagoda::measured {
@@ -93,13 +92,6 @@ std::vector<const EstimateNode*> nodes_of(const EstimateDocument& estimate, cons
   return nodes;
 }
 
-estimate::RanRows ran_rows(const documents::Measured& measured) {
-  estimate::RanRows rows;
-  for (const MeasuredKernel& kernel : measured.kernels)
-    if (kernel.joined) rows.push_back(kernel.joined->nodes);
-  return rows;
-}
-
 constexpr const char* kOnlyHere = "nodes that only this model has";
 constexpr const char* kSilentThere = "nodes that no kernel of the other run names";
 constexpr const char* kNoTime = "a kernel of the block has no time";
@@ -159,8 +151,9 @@ std::string stem(const std::string& module) {
   return end == module.size() ? module : module.substr(0, end) + "*";
 }
 
-// Numbered modules with the same modules inside get one name.
+// Numbered modules with the same modules inside, but for a few that a fusion hides, get one name.
 void fold_layers(std::vector<Path>& paths) {
+  constexpr double kAlike = 0.75;
   const std::size_t deepest = std::ranges::max(paths, {}, &Path::size).size();
   for (std::size_t depth = 0; depth < deepest; ++depth) {
     std::map<Path, std::map<std::string, std::set<Path>>> inside;  // by folded path, then by module
@@ -175,7 +168,11 @@ void fold_layers(std::vector<Path>& paths) {
     for (Path& path : paths) {
       if (path.size() <= depth) continue;
       const auto& modules = inside[folded(path)];
-      const auto is_alike = [&](const auto& each) { return each.second == modules.begin()->second; };
+      std::set<Path> all;
+      for (const auto& [module, paths_inside] : modules) all.insert(paths_inside.begin(), paths_inside.end());
+      const auto is_alike = [&](const auto& each) {
+        return static_cast<double>(each.second.size()) >= kAlike * static_cast<double>(all.size());
+      };
       if (modules.size() > 1 && std::ranges::all_of(modules, is_alike)) path[depth] = stem(path[depth]);
     }
   }
@@ -209,7 +206,7 @@ void name_parts(RunComparison& comparison) {
       if (name.empty())
         name = documents::heaviest_node(nodes_of(*comparison.runs[side].estimate, block.nodes[side]))->op_type;
       const double time = block.seconds[0].value_or(0) + block.seconds[1].value_or(0);
-      seconds[name] += time, all += time;
+      if (block.is_joined()) seconds[name] += time, all += time;
       names.push_back(std::move(name));
     }
     if (depth > 1 && seconds.size() > kMostParts) return;
@@ -285,6 +282,7 @@ void add_remarks(RunComparison& comparison) {
   if (comparison.are_apart && !*comparison.are_apart)
     comparison.remarks.push_back("the times of single runs overlap: more runs on a quiet machine would tell more");
   for (const ModelRun& run : comparison.runs) {
+    for (const std::string& note : run.measured.notes) comparison.remarks.push_back(cat(run.name, ": ", note));
     const auto& kernels = run.measured.kernels;
     const auto unknown = std::ranges::count_if(kernels, [](const MeasuredKernel& each) { return !each.seconds; });
     if (unknown > 0)
@@ -294,6 +292,13 @@ void add_remarks(RunComparison& comparison) {
 }
 
 }  // namespace
+
+estimate::RanRows ran_rows(const documents::Measured& measured) {
+  estimate::RanRows rows;
+  for (const MeasuredKernel& kernel : measured.kernels)
+    if (kernel.joined) rows.push_back(kernel.joined->nodes);
+  return rows;
+}
 
 RunComparison compare_runs(ModelRun first, ModelRun second) {
   RunComparison comparison;

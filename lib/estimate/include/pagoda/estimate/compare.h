@@ -30,7 +30,7 @@ struct RowPair {
 };
 
 // What does the same part of both models: a matched pair, the nodes that share their kernels, and unmatched nodes whose
-// results all flow into them. A SkipLayerNormalization is one block with the two Adds and the LayerNormalization that
+// results all flow into them, or, without MACs, whose values all come from them. A SkipLayerNormalization is one block with the two Adds and the LayerNormalization that
 // it replaces.
 struct Block {
   std::vector<std::int32_t> before = {},

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "pagoda/estimate/compare.h"
 #include "pagoda/measured/join.h"
 
 #pragma GCC visibility push(default)
@@ -61,8 +62,11 @@ struct RunComparison {
   std::optional<bool> are_apart;     // no run of one took as long as any of the other; empty: not known
   std::vector<RunBlock> blocks;      // largest change first, then those that are not compared
   std::vector<UnjoinedRunTime> unjoined;
-  std::vector<std::string> remarks;  // what else differs: device, source, number of runs
+  std::vector<std::string> remarks;  // device and profiler, if they differ; numbers of runs; notes of the profiles
 };
+
+// The rows of each kernel that joined.
+estimate::RanRows ran_rows(const documents::Measured& measured);
 
 // Throws Error if a run has no kernels with times, if the two are of different sizes or batches, or if less than half
 // of the work of the models matches.
