@@ -209,7 +209,7 @@ TEST_CASE("the optimizer's row counts no parameter a second time") {
   double params = 0;
   while (reader.next(cells)) {
     REQUIRE(cells.size() == header.size());
-    params += base::printed_number(cells[static_cast<std::size_t>(at)]).value_or(0);
+    params += base::printed(cells[static_cast<std::size_t>(at)]).with_point.value_or(0);
   }
   CHECK(params == static_cast<double>(*net.totals.counts.params));
 }

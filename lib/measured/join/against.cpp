@@ -57,7 +57,7 @@ double most_elements(const MeasuredKernel& kernel) {
   return most;
 }
 
-// Throws if most blocks of both models differ in what `size_of` a block on one side; it returns 0 for unknown sizes.
+// Throws if `size_of` most blocks differs between the runs. It returns 0 for unknown sizes.
 template <typename SizeOf>
 void require_alike_blocks(const RunComparison& comparison, const char* what, SizeOf size_of) {
   std::size_t known = 0, other = 0;
@@ -68,8 +68,8 @@ void require_alike_blocks(const RunComparison& comparison, const char* what, Siz
     ++known;
     if (std::abs(first - second) <= 0.005 * first) continue;
     if (++other == 1)
-      example = cat(base::printable(block.name), " has ", base::si_rate(first, what), " in ", comparison.runs[0].name,
-                    " and ", base::si_rate(second, what), " in ", comparison.runs[1].name);
+      example = cat(base::printable(block.name), " has ", base::si(static_cast<Int>(first), what), " in ", comparison.runs[0].name,
+                    " and ", base::si(static_cast<Int>(second), what), " in ", comparison.runs[1].name);
   }
   if (2 * other > known)
     throw Error(cat(example, ", and so differ most blocks; compare runs of one network at the same sizes"));
@@ -90,6 +90,10 @@ std::vector<const EstimateNode*> nodes_of(const EstimateDocument& estimate, cons
   std::vector<const EstimateNode*> nodes;
   for (const std::size_t row : rows) nodes.push_back(&estimate.nodes[row]);
   return nodes;
+}
+
+const EstimateNode* heaviest_of(const EstimateDocument& estimate, const std::vector<std::size_t>& rows) {
+  return documents::heaviest_node(nodes_of(estimate, rows));
 }
 
 constexpr const char* kOnlyHere = "nodes that only this model has";
@@ -119,7 +123,7 @@ std::vector<RunBlock> blocks_of(const Both<ModelRun>& runs, const std::vector<es
   std::erase_if(blocks, [](const RunBlock& block) { return block.kernels[0].empty() && block.kernels[1].empty(); });
   for (RunBlock& block : blocks) {
     const std::size_t side = block.nodes[0].empty() ? 1 : 0;
-    block.name = documents::heaviest_node(nodes_of(*runs[side].estimate, block.nodes[side]))->shown_name();
+    block.name = heaviest_of(*runs[side].estimate, block.nodes[side])->shown_name();
     const auto lacks = [&](const auto& list) { return list[0].empty() || list[1].empty(); };
     block.cause = lacks(block.nodes)                       ? kOnlyHere
                   : lacks(block.kernels)                   ? kSilentThere
@@ -133,14 +137,18 @@ std::vector<RunBlock> blocks_of(const Both<ModelRun>& runs, const std::vector<es
 
 using Path = std::vector<std::string>;
 
-// The module of a block's heaviest node, of the model whose exporter recorded it.
+// The module of a block's heaviest node, of the model whose exporter recorded it, in a scope or in names.
 Path path_of(const RunBlock& block, const Both<ModelRun>& runs) {
   Path path;
   for (std::size_t side = 0; side < 2 && path.empty(); ++side)
-    if (const EstimateNode* const node =
-            documents::heaviest_node(nodes_of(*runs[side].estimate, block.nodes[side])))
-      for (std::string& module : base::split(node->scope.view(), "/"))
+    if (const EstimateNode* const node = heaviest_of(*runs[side].estimate, block.nodes[side])) {
+      const std::string_view name = node->name;
+      const std::size_t end = name.find_last_of('/');
+      const std::string_view scope = node->scope.empty() && end != std::string_view::npos ? name.substr(0, end)
+                                                                                           : node->scope.view();
+      for (std::string& module : base::split(scope, "/"))
         if (!module.empty()) path.push_back(std::move(module));
+    }
   return path;
 }
 
@@ -203,8 +211,7 @@ void name_parts(RunComparison& comparison) {
       const RunBlock& block = comparison.blocks[i];
       const std::size_t side = block.nodes[0].empty() ? 1 : 0;
       std::string name = path_text(paths[i], depth);
-      if (name.empty())
-        name = documents::heaviest_node(nodes_of(*comparison.runs[side].estimate, block.nodes[side]))->op_type;
+      if (name.empty()) name = heaviest_of(*comparison.runs[side].estimate, block.nodes[side])->op_type;
       const double time = block.seconds[0].value_or(0) + block.seconds[1].value_or(0);
       if (block.is_joined()) seconds[name] += time, all += time;
       names.push_back(std::move(name));
@@ -276,9 +283,10 @@ void add_remarks(RunComparison& comparison) {
   };
   differ("the device", first.measured.device, second.measured.device);
   differ("the profiler", first.measured.source, second.measured.source);
-  const auto runs = [](const ModelRun& run) { return base::counted(run.measured.repeats, "run"); };
-  comparison.remarks.push_back(
-      cat("medians of ", runs(first), first.measured.repeats == second.measured.repeats ? " each" : cat(" and ", runs(second))));
+  const std::int64_t before = first.measured.repeats, after = second.measured.repeats;
+  comparison.remarks.push_back(before == 1 && after == 1 ? std::string("one run each")
+                               : before == after         ? cat("medians of ", before, " runs each")
+                                                         : cat("medians of ", before, " and of ", after, " runs"));
   if (comparison.are_apart && !*comparison.are_apart)
     comparison.remarks.push_back("the times of single runs overlap: more runs on a quiet machine would tell more");
   for (const ModelRun& run : comparison.runs) {
@@ -321,7 +329,7 @@ RunComparison compare_runs(ModelRun first, ModelRun second) {
       macs += documents::real(node->counts.macs).value_or(0);
     return macs;
   });
-  require_alike_blocks(comparison, " elements", [&](const RunBlock& block, std::size_t run) {
+  require_alike_blocks(comparison, "elements", [&](const RunBlock& block, std::size_t run) {
     double most = 0;
     for (const std::size_t kernel : block.kernels[run])
       most = std::max(most, most_elements(comparison.runs[run].measured.kernels[kernel]));

@@ -78,11 +78,6 @@ std::string both_seconds(const Both<double>& seconds) {
 
 std::string percent(double part, double whole) { return whole > 0 ? report::percent_of(part, whole) : "?"; }
 
-// The time of a run that no compared block accounts for.
-double not_compared(const RunComparison& comparison, std::size_t run) {
-  return comparison.kernel_seconds[run] - comparison.joined_seconds[run];
-}
-
 std::string basis_text(MeasuredBasis basis) {
   switch (basis) {
     case MeasuredBasis::Run:
@@ -104,6 +99,11 @@ std::vector<std::string> remarks_of(const RunComparison& comparison) {
   };
   remarks.push_back(cat("compared: kernels of ", share(0), " of the time of ", comparison.runs[0].name, ", ", share(1),
                         " of ", comparison.runs[1].name));
+  constexpr double kLittle = 0.5;
+  for (std::size_t run = 0; run < 2; ++run)
+    if (comparison.joined_seconds[run] < kLittle * comparison.kernel_seconds[run])
+      remarks.push_back(cat("most of ", comparison.runs[run].name,
+                            " is not compared: is its estimate that of the file that ran?"));
   remarks.insert(remarks.end(), comparison.remarks.begin(), comparison.remarks.end());
   return remarks;
 }
@@ -116,7 +116,7 @@ base::Grid sums_grid(const char* what, const RunComparison& comparison, const st
                   {.header = "before", .is_number = true},
                   {.header = "after", .is_number = true},
                   {.header = "change", .is_number = true},
-                  {.header = "% of run", .is_number = true, .drop_order = 2}};
+                  {.header = "% of before", .is_number = true, .drop_order = 2}};
   for (std::size_t i = 0; i < std::min(top, sums.size()); ++i) {
     const Sum& sum = sums[i];
     grid.rows.push_back({base::printable(sum.name), sum.blocks == 0 ? "" : std::to_string(sum.blocks),
@@ -126,14 +126,17 @@ base::Grid sums_grid(const char* what, const RunComparison& comparison, const st
   return grid;
 }
 
-// Parts, the kernels that are not compared and what lies between kernels: the whole run.
+// Parts, the kernels that are not compared, and what lies between kernels or in medians that do not add up.
 std::vector<Sum> account_of(const RunComparison& comparison) {
   std::vector<Sum> rows = parts_of(comparison);
-  rows.push_back({.name = "not compared", .seconds = {not_compared(comparison, 0), not_compared(comparison, 1)}});
+  Sum other{.name = "not compared"};
+  for (const measured::UnjoinedRunTime& each : comparison.unjoined)
+    other.seconds[each.run] += each.seconds.value_or(0);
+  if (!comparison.unjoined.empty()) rows.push_back(other);
   if (comparison.basis != MeasuredBasis::Kernels) {
     Both<double> rest = comparison.seconds;
     for (std::size_t run = 0; run < 2; ++run) rest[run] -= comparison.kernel_seconds[run];
-    if (rest[0] >= 0 && rest[1] >= 0) rows.push_back({.name = "outside kernels", .seconds = rest});
+    if (rest[0] >= 0 && rest[1] >= 0) rows.push_back({.name = "rest of the run", .seconds = rest});
   }
   return rows;
 }
