@@ -162,6 +162,9 @@ bool is_reliable(const EstimateNode& before, const EstimateNode& after, Match ma
          are_equal(before.counts.params, after.counts.params) || agree(before, after);
 }
 
+constexpr std::array<std::string_view, 4> kStores = {"Cast", "DequantizeLinear", "DynamicQuantizeLinear",
+                                                     "QuantizeLinear"};
+
 // Sets of nodes of both models: nodes of `before` first, then those of `after`.
 class Sets {
  public:
@@ -228,8 +231,8 @@ class Sets {
     }
   }
 
-  // Unmatched nodes without MACs join the set from which all their values come: a QuantizeLinear with several readers,
-  // or the last DequantizeLinear.
+  // Unmatched nodes that only change how a value is stored join the set that it comes from: a QuantizeLinear with several
+  // readers, or the last DequantizeLinear.
   void join_sources(bool is_after) {
     const std::vector<EstimateNode>& nodes = sides_[is_after ? 1 : 0]->nodes;
     std::unordered_map<std::string, std::size_t> sources;
@@ -237,7 +240,7 @@ class Sets {
     for (std::size_t row = 0; row < nodes.size(); ++row) {
       for (const OutputInfo& output : nodes[row].outputs)
         if (!output.name.empty()) sources[key(nodes[row], output.name)] = place(is_after, row);
-      if (!takes_part(place(is_after, row)) || nodes[row].counts.macs.value_or(0) != 0) continue;
+      if (!takes_part(place(is_after, row)) || std::ranges::find(kStores, nodes[row].op_type.view()) == kStores.end()) continue;
       const std::size_t at = find(place(is_after, row));
       if (is_matched(at)) continue;
       std::optional<std::size_t> set;

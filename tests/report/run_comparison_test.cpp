@@ -8,7 +8,10 @@
 #include <optional>
 
 #include "pagoda/base/text.h"
+#include "pagoda/core/model.h"
 #include "pagoda/estimate/make_estimate.h"
+#include "pagoda/measured/import.h"
+#include "support/files.h"
 #include "support/golden.h"
 #include "support/json_schema.h"
 #include "support/text_graph.h"
@@ -95,6 +98,10 @@ TEST_CASE("a block is the smallest set of nodes that kernels of both runs cover 
       {"nodes that only one model has, read by two blocks", "x:f32[64] -> h = Exp(x) @ h; y = Tanh(h) @ t; z = Sqrt(h) @ u",
        "h:Exp:1 t:Tanh:2 u:Sqrt:3", "x:f32[64] -> y = Tanh(x) @ t; z = Sqrt(x) @ u", "t:Tanh:1 u:Sqrt:3",
        "Tanh=Tanh 2=1; Sqrt=Sqrt 3=3; Exp= 1=? nodes that only this model has"},
+      {"a change of layout goes with the kernel whose values it moves", kChain,
+       "ReorderInput:ReorderInput:0.5:float[4,8] m:MatMul:4:float[4,8] ReorderOutput:ReorderOutput:1:float[4,8] "
+       "r:Relu:1:float[4,8]",
+       kChain, "m:MatMul:4:float[4,8] r:Relu:1:float[4,8]", "ReorderInput+MatMul+ReorderOutput=MatMul 5.5=4; Relu=Relu 1=1"},
       {"a free batch matches a batch of 1", "x:f32[N,8] -> h = Exp(x) @ h; y = Tanh(h) @ t", "h:Exp:1 t:Tanh:2",
        "x:f32[1,8] -> g = Exp(x) @ g; u = Tanh(g) @ u", "g:Exp:2 u:Tanh:2", "Exp=Exp 1=2; Tanh=Tanh 2=2"},
   };
@@ -155,6 +162,36 @@ TEST_CASE("runs of other sizes, other networks or without times are refused") {
       said = error.what();
     }
     CHECK_MESSAGE(said.find(row.says) != std::string::npos, row.why, ": ", said);
+  }
+}
+
+TEST_CASE("of real profiles at least 95 % of both times is compared") {
+  struct Case {
+    const char* model_a;
+    const char* a;
+    const char* model_b;
+    const char* b;
+  };
+  // Profiles of tests/import/README.md: releases, levels, exporters and types.
+  constexpr Case kRows[] = {
+      {"residual", "residual.1.20.1.all", "residual", "residual.1.32.0.all"},
+      {"residual", "residual.1.32.0.disable", "residual", "residual.1.32.0.all"},
+      {"residual", "residual.1.32.0.all", "residual_dynamo", "residual_dynamo.1.32.0.all"},
+      {"residual", "residual.1.32.0.all", "residual_int8", "residual_int8.1.32.0.all"},
+      {"residual", "residual.1.32.0.all", "residual_fp16", "residual_fp16.1.32.0.all"},
+      {"transformer", "transformer.1.20.1.all", "transformer", "transformer.1.32.0.all"},
+      {"transformer", "transformer.1.32.0.disable", "transformer", "transformer.1.32.0.all"},
+      {"recurrent", "recurrent.1.32.0.all", "recurrent_dynamo", "recurrent_dynamo.1.32.0.all"},
+      {"control", "control.1.20.1.all", "control", "control.1.32.0.all"},
+  };
+  const auto path = [](const std::string& name) { return test::source_path("tests/import/data/ort/" + name); };
+  for (const Case& row : kRows) {
+    const EstimateDocument a = estimate::make_estimate(load_model(path(std::string(row.model_a) + ".onnx"))),
+                           b = estimate::make_estimate(load_model(path(std::string(row.model_b) + ".onnx")));
+    const RunComparison comparison = compared(measured::load_profile(path(std::string(row.a) + ".json")), a,
+                                              measured::load_profile(path(std::string(row.b) + ".json")), b);
+    for (std::size_t side = 0; side < 2; ++side)
+      CHECK_MESSAGE(comparison.joined_seconds[side] >= 0.95 * comparison.kernel_seconds[side], row.a, " ", row.b);
   }
 }
 

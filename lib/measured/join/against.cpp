@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "import/engine_names.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/plural.h"
 #include "pagoda/base/text.h"
@@ -100,8 +101,27 @@ constexpr const char* kOnlyHere = "nodes that only this model has";
 constexpr const char* kSilentThere = "nodes that no kernel of the other run names";
 constexpr const char* kNoTime = "a kernel of the block has no time";
 
-// The blocks that have a kernel.
-std::vector<RunBlock> blocks_of(const Both<ModelRun>& runs, const std::vector<estimate::Block>& found) {
+bool is_joined(const MeasuredKernel& kernel) { return kernel.joined && !kernel.joined->nodes.empty(); }
+
+// Whether the engine put the kernel between two others: a change of layout or type, a moved transpose, a reshape.
+bool is_put_between(const MeasuredKernel& kernel) {
+  return !kernel.joined && most_elements(kernel) > 0 &&
+         (!import::engine_work(kernel.name, kernel.op_type).empty() || kernel.op_type == "Transpose");
+}
+
+// The kernel whose values the kernel at `index` moves: the one before it if it has a result of as many elements, else the
+// one after it; the number of kernels if there is none.
+std::size_t neighbour(const std::vector<MeasuredKernel>& kernels, std::size_t index) {
+  std::size_t before = index, after = index + 1;
+  while (before > 0 && is_put_between(kernels[before - 1])) --before;
+  while (after < kernels.size() && is_put_between(kernels[after])) ++after;
+  const bool is_of_before = before > 0 && most_elements(kernels[before - 1]) == most_elements(kernels[index]);
+  return is_of_before ? before - 1 : after;
+}
+
+// The blocks that have a kernel. Adds the time of kernels that the engine put between others to `between`.
+std::vector<RunBlock> blocks_of(const Both<ModelRun>& runs, const std::vector<estimate::Block>& found,
+                                Both<double>& between) {
   std::vector<RunBlock> blocks(found.size());
   for (std::size_t side = 0; side < 2; ++side) {
     const auto& [name, measured, estimate] = runs[side];
@@ -113,8 +133,11 @@ std::vector<RunBlock> blocks_of(const Both<ModelRun>& runs, const std::vector<es
       }
     for (std::size_t i = 0; i < measured.kernels.size(); ++i) {
       const MeasuredKernel& kernel = measured.kernels[i];
-      if (!kernel.joined || kernel.joined->nodes.empty()) continue;
-      RunBlock& block = blocks[block_of[kernel.joined->nodes.front()]];
+      const bool is_between = is_put_between(kernel);
+      const std::size_t owner = is_between ? neighbour(measured.kernels, i) : i;
+      if (owner == measured.kernels.size() || !is_joined(measured.kernels[owner])) continue;
+      if (is_between) between[side] += kernel.seconds.value_or(0);
+      RunBlock& block = blocks[block_of[measured.kernels[owner].joined->nodes.front()]];
       block.seconds[side] = block.kernels[side].empty() ? kernel.seconds : plus(block.seconds[side], kernel.seconds);
       block.kernels[side].push_back(i);
       block.types[side].push_back(type_of(kernel, measured));
@@ -237,11 +260,16 @@ void add_unjoined(RunComparison& comparison, std::size_t run, const std::string&
 }
 
 void add_sums(RunComparison& comparison) {
-  for (std::size_t run = 0; run < 2; ++run)
-    for (const MeasuredKernel& kernel : comparison.runs[run].measured.kernels) {
-      comparison.kernel_seconds[run] += kernel.seconds.value_or(0);
-      if (!kernel.joined || kernel.joined->nodes.empty()) add_unjoined(comparison, run, kernel.unjoined, kernel);
+  for (std::size_t run = 0; run < 2; ++run) {
+    const std::vector<MeasuredKernel>& kernels = comparison.runs[run].measured.kernels;
+    std::vector<bool> is_taken(kernels.size(), false);
+    for (const RunBlock& block : comparison.blocks)
+      for (const std::size_t kernel : block.kernels[run]) is_taken[kernel] = true;
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+      comparison.kernel_seconds[run] += kernels[i].seconds.value_or(0);
+      if (!is_taken[i]) add_unjoined(comparison, run, kernels[i].unjoined, kernels[i]);
     }
+  }
   for (const RunBlock& block : comparison.blocks)
     for (std::size_t run = 0; run < 2; ++run)
       if (block.is_joined())
@@ -322,7 +350,7 @@ RunComparison compare_runs(ModelRun first, ModelRun second) {
   require_alike_sizes(comparison.runs);
   const estimate::Comparison matched =
       estimate::compare(*a.estimate, *b.estimate, ran_rows(a.measured), ran_rows(b.measured));
-  comparison.blocks = blocks_of(comparison.runs, matched.blocks);
+  comparison.blocks = blocks_of(comparison.runs, matched.blocks, comparison.between_seconds);
   require_alike_blocks(comparison, "MAC", [&](const RunBlock& block, std::size_t run) {
     double macs = 0;
     for (const EstimateNode* const node : nodes_of(*comparison.runs[run].estimate, block.nodes[run]))

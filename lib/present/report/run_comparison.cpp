@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "pagoda/base/cat.h"
 #include "pagoda/base/csv_line.h"
@@ -99,6 +100,10 @@ std::vector<std::string> remarks_of(const RunComparison& comparison) {
   };
   remarks.push_back(cat("compared: kernels of ", share(0), " of the time of ", comparison.runs[0].name, ", ", share(1),
                         " of ", comparison.runs[1].name));
+  if (comparison.between_seconds[0] + comparison.between_seconds[1] > 0)
+    remarks.push_back(cat("of this, what the engine put between kernels (layouts, types, reshapes), counted with the kernel before or "
+                          "after: ",
+                          both_seconds(comparison.between_seconds)));
   constexpr double kLittle = 0.5;
   for (std::size_t run = 0; run < 2; ++run)
     if (comparison.joined_seconds[run] < kLittle * comparison.kernel_seconds[run])
@@ -252,9 +257,13 @@ std::string runs_csv(const RunComparison& comparison) {
     line.add(block.is_joined() ? documents::Amount(block.change()) : std::nullopt).add(block.cause);
     text += std::move(line).end();
   }
-  for (std::size_t run = 0; run < 2; ++run)
-    for (const MeasuredKernel& kernel : comparison.runs[run].measured.kernels) {
-      if (kernel.joined) continue;
+  for (std::size_t run = 0; run < 2; ++run) {
+    std::set<std::size_t> taken;
+    for (const RunBlock& block : comparison.blocks) taken.insert(block.kernels[run].begin(), block.kernels[run].end());
+    const std::vector<MeasuredKernel>& kernels = comparison.runs[run].measured.kernels;
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+      if (taken.contains(i)) continue;
+      const MeasuredKernel& kernel = kernels[i];
       base::CsvLine line;
       const auto pair = [&](const auto& value) {
         for (std::size_t side = 0; side < 2; ++side) side == run ? line.add(value) : line.add("");
@@ -264,6 +273,7 @@ std::string runs_csv(const RunComparison& comparison) {
       line.add("").add(kernel.unjoined);
       text += std::move(line).end();
     }
+  }
   return text;
 }
 

@@ -59,6 +59,9 @@ struct RunComparison {
   Both<double> seconds = {};         // of a whole run, by `basis`
   Both<double> kernel_seconds = {};  // sum over kernels that have a time
   Both<double> joined_seconds = {};  // of these, in blocks that are compared
+  // In blocks by their place alone: kernels that the engine put between others (changes of layout or type, moved
+  // transposes) belong to the kernel before them if it has a result of as many elements, else to the one after.
+  Both<double> between_seconds = {};
   std::optional<bool> are_apart;     // no run of one took as long as any of the other; empty: not known
   std::vector<RunBlock> blocks;      // largest change first, then those that are not compared
   std::vector<UnjoinedRunTime> unjoined;
