@@ -231,8 +231,8 @@ class Sets {
     }
   }
 
-  // Unmatched nodes that only change how a value is stored join the set that it comes from: a QuantizeLinear with several
-  // readers, or the last DequantizeLinear.
+  // Unmatched nodes that only change how a value is stored join the set that it comes from: a QuantizeLinear with
+  // several readers, or the last DequantizeLinear.
   void join_sources(bool is_after) {
     const std::vector<EstimateNode>& nodes = sides_[is_after ? 1 : 0]->nodes;
     std::unordered_map<std::string, std::size_t> sources;
@@ -240,7 +240,8 @@ class Sets {
     for (std::size_t row = 0; row < nodes.size(); ++row) {
       for (const OutputInfo& output : nodes[row].outputs)
         if (!output.name.empty()) sources[key(nodes[row], output.name)] = place(is_after, row);
-      if (!takes_part(place(is_after, row)) || std::ranges::find(kStores, nodes[row].op_type.view()) == kStores.end()) continue;
+      if (!takes_part(place(is_after, row)) || std::ranges::find(kStores, nodes[row].op_type.view()) == kStores.end())
+        continue;
       const std::size_t at = find(place(is_after, row));
       if (is_matched(at)) continue;
       std::optional<std::size_t> set;

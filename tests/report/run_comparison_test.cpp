@@ -47,7 +47,8 @@ RunComparison compared(Measured first, const EstimateDocument& a, Measured secon
   return compare_runs({"a.json", std::move(first), &a}, {"b.json", std::move(second), &b});
 }
 
-// "MatMul+Add=Gemm 3=1" for each block: the operators of both kernels' types and the milliseconds of both, or the cause.
+// "MatMul+Add=Gemm 3=1" for each block: the operators of both kernels' types and the milliseconds of both, or the
+// cause.
 std::string blocks_of(const RunComparison& comparison) {
   return base::joined(comparison.blocks, "; ", [](const RunBlock& block) {
     const auto time = [&](std::size_t side) {
@@ -92,16 +93,19 @@ TEST_CASE("a block is the smallest set of nodes that kernels of both runs cover 
       {"a type of results is named unless it is float32", kChain, "m:MatMul:4:float[4,8]", kChain,
        "m:MatMul:3:float16[4,8]", "MatMul=MatMul float16 4=3"},
       {"no kernel of the other run names the nodes", kChain, "m:MatMul:4 r:Relu:1 s:Softmax:2", kChain,
-       "m:MatMul:4 r:Relu:1", "MatMul=MatMul 4=4; Relu=Relu 1=1; Softmax= 2=? nodes that no kernel of the other run names"},
+       "m:MatMul:4 r:Relu:1",
+       "MatMul=MatMul 4=4; Relu=Relu 1=1; Softmax= 2=? nodes that no kernel of the other run names"},
       {"a kernel without a time", kChain, "m:MatMul:4 r:Relu:1", kChain, "m:MatMul:? r:Relu:1",
        "Relu=Relu 1=1; MatMul=MatMul 4=? a kernel of the block has no time"},
-      {"nodes that only one model has, read by two blocks", "x:f32[64] -> h = Exp(x) @ h; y = Tanh(h) @ t; z = Sqrt(h) @ u",
-       "h:Exp:1 t:Tanh:2 u:Sqrt:3", "x:f32[64] -> y = Tanh(x) @ t; z = Sqrt(x) @ u", "t:Tanh:1 u:Sqrt:3",
+      {"nodes that only one model has, read by two blocks",
+       "x:f32[64] -> h = Exp(x) @ h; y = Tanh(h) @ t; z = Sqrt(h) @ u", "h:Exp:1 t:Tanh:2 u:Sqrt:3",
+       "x:f32[64] -> y = Tanh(x) @ t; z = Sqrt(x) @ u", "t:Tanh:1 u:Sqrt:3",
        "Tanh=Tanh 2=1; Sqrt=Sqrt 3=3; Exp= 1=? nodes that only this model has"},
       {"a change of layout goes with the kernel whose values it moves", kChain,
        "ReorderInput:ReorderInput:0.5:float[4,8] m:MatMul:4:float[4,8] ReorderOutput:ReorderOutput:1:float[4,8] "
        "r:Relu:1:float[4,8]",
-       kChain, "m:MatMul:4:float[4,8] r:Relu:1:float[4,8]", "ReorderInput+MatMul+ReorderOutput=MatMul 5.5=4; Relu=Relu 1=1"},
+       kChain, "m:MatMul:4:float[4,8] r:Relu:1:float[4,8]",
+       "ReorderInput+MatMul+ReorderOutput=MatMul 5.5=4; Relu=Relu 1=1"},
       {"a free batch matches a batch of 1", "x:f32[N,8] -> h = Exp(x) @ h; y = Tanh(h) @ t", "h:Exp:1 t:Tanh:2",
        "x:f32[1,8] -> g = Exp(x) @ g; u = Tanh(g) @ u", "g:Exp:2 u:Tanh:2", "Exp=Exp 1=2; Tanh=Tanh 2=2"},
   };
@@ -143,8 +147,8 @@ TEST_CASE("runs of other sizes, other networks or without times are refused") {
       {"batches of the runs", kFree, "m:MatMul:2", 1, 8, "b.json: has batch=8, and a.json has batch=1"},
       {"sizes that profiles record", kFree, "m:MatMul:2:float[16,8]", 0, 0,
        "m has 32 elements in a.json and 128 elements in b.json"},
-      {"sizes of the models", "x:f32[2,8], w:f32[8,8]=const -> p = MatMul(x, w) @ m; r = Relu(p) @ r", "m:MatMul:2", 0, 0,
-       "m has 64 MAC in a.json and 128 MAC in b.json"},
+      {"sizes of the models", "x:f32[2,8], w:f32[8,8]=const -> p = MatMul(x, w) @ m; r = Relu(p) @ r", "m:MatMul:2", 0,
+       0, "m has 64 MAC in a.json and 128 MAC in b.json"},
       {"another network", "x:f32[64] -> p = Exp(x) @ e", "e:Exp:2", 0, 0, "less than half of the work of its model"},
       {"no times", kFree, "m:MatMul:?", 0, 0, "b.json: none of its kernels has a time"},
       {"no kernels", kFree, "", 0, 0, "b.json: holds no kernels"},
@@ -198,7 +202,7 @@ TEST_CASE("of real profiles at least 95 % of both times is compared") {
 TEST_CASE("the verdict compares times of one kind and says when runs overlap") {
   struct Case {
     const char* why;
-    std::optional<double> a, b;                // wall times in ms
+    std::optional<double> a, b;                   // wall times in ms
     std::optional<std::array<double, 4>> spread;  // least and most of both
     const char* says;
   };
@@ -206,14 +210,23 @@ TEST_CASE("the verdict compares times of one kind and says when runs overlap") {
       {"wall times", 12, 8, {}, "b.json is 1.50× faster than a.json: 12.0 ms → 8.00 ms a run; m -2.00 ms"},
       {"slower", 8, 12, {}, "b.json is 1.50× slower than a.json: 8.00 ms → 12.0 ms a run; m -2.00 ms"},
       {"alike", 10, 10.01, {}, "b.json takes as long as a.json: 10.0 ms → 10.0 ms a run; m -2.00 ms"},
-      {"only one has a wall time", 12, {}, {}, "b.json is 1.67× faster than a.json: 5.00 ms → 3.00 ms in all kernels; m -2.00 ms"},
+      {"only one has a wall time",
+       12,
+       {},
+       {},
+       "b.json is 1.67× faster than a.json: 5.00 ms → 3.00 ms in all kernels; m -2.00 ms"},
       {"apart", 12, 8, {{11, 13, 7, 9}}, "b.json is 1.50× faster than a.json: 12.0 ms → 8.00 ms a run; m -2.00 ms"},
-      {"overlap", 12, 8, {{7, 13, 7, 9}},
+      {"overlap",
+       12,
+       8,
+       {{7, 13, 7, 9}},
        "the median run of b.json is 1.50× faster than a.json: 12.0 ms → 8.00 ms a run; m -2.00 ms"},
   };
-  const EstimateDocument model = estimate("x:f32[4,8], w:f32[8,8]=const -> p = MatMul(x, w) @ /m/MatMul; r = Relu(p) @ /r/Relu");
+  const EstimateDocument model =
+      estimate("x:f32[4,8], w:f32[8,8]=const -> p = MatMul(x, w) @ /m/MatMul; r = Relu(p) @ /r/Relu");
   for (const Case& row : kRows) {
-    Measured first = run("/m/MatMul:MatMul:4 /r/Relu:Relu:1", row.a), second = run("/m/MatMul:MatMul:2 /r/Relu:Relu:1", row.b);
+    Measured first = run("/m/MatMul:MatMul:4 /r/Relu:Relu:1", row.a),
+             second = run("/m/MatMul:MatMul:2 /r/Relu:Relu:1", row.b);
     if (row.spread) {
       first.spread = {.min = 1e-3 * (*row.spread)[0], .max = 1e-3 * (*row.spread)[1], .mean = 0.012, .n = 3};
       second.spread = {.min = 1e-3 * (*row.spread)[2], .max = 1e-3 * (*row.spread)[3], .mean = 0.008, .n = 3};
@@ -230,7 +243,9 @@ TEST_CASE("parts are modules: layers that are alike are one, as coarse as half o
     const char* parts;  // in order of the blocks
   };
   constexpr Case kRows[] = {
-      {"stages that differ keep their numbers", {"/stem/A", "/s1/s1.0/x/A", "/s2/s2.0/y/A", "/head/A"}, "stem s1 s2 head"},
+      {"stages that differ keep their numbers",
+       {"/stem/A", "/s1/s1.0/x/A", "/s2/s2.0/y/A", "/head/A"},
+       "stem s1 s2 head"},
       {"alike layers are one, and are told apart by what is inside",
        {"/e/l.0/q/A", "/e/l.0/k/A", "/e/l.1/q/A", "/e/l.1/k/A"},
        "e/l.*/q e/l.*/k e/l.*/q e/l.*/k"},
@@ -253,17 +268,19 @@ TEST_CASE("parts are modules: layers that are alike are one, as coarse as half o
 
 TEST_CASE("table, CSV and JSON of two runs") {
   const EstimateDocument a = estimate(
-      "x:f32[4,8], w:f32[8,8]=const -> p = MatMul(x, w) @ /enc/layer.0/fc/MatMul; r = Relu(p) @ /enc/layer.0/act/Relu; q = "
+      "x:f32[4,8], w:f32[8,8]=const -> p = MatMul(x, w) @ /enc/layer.0/fc/MatMul; r = Relu(p) @ /enc/layer.0/act/Relu; "
+      "q = "
       "MatMul(r, w) @ /enc/layer.1/fc/MatMul; s = Relu(q) @ /enc/layer.1/act/Relu; t = Softmax(s) @ /head/Softmax");
-  const RunComparison comparison = compared(
-      run("/enc/layer.0/fc/MatMul:MatMul:4 /enc/layer.0/act/Relu:Relu:1 /enc/layer.1/fc/MatMul:MatMul:4 "
-          "/enc/layer.1/act/Relu:Relu:1 /head/Softmax:Softmax:0.5",
-          12),
-      a,
-      run("/enc/layer.0/fc/MatMul+/enc/layer.0/act/Relu:FusedGemm:2 /enc/layer.1/fc/MatMul+/enc/layer.1/act/Relu:FusedGemm:2 "
-          "/head/Softmax:Softmax:0.5 ReorderOutput:ReorderOutput:0.25",
-          6),
-      a);
+  const RunComparison comparison =
+      compared(run("/enc/layer.0/fc/MatMul:MatMul:4 /enc/layer.0/act/Relu:Relu:1 /enc/layer.1/fc/MatMul:MatMul:4 "
+                   "/enc/layer.1/act/Relu:Relu:1 /head/Softmax:Softmax:0.5",
+                   12),
+               a,
+               run("/enc/layer.0/fc/MatMul+/enc/layer.0/act/Relu:FusedGemm:2 "
+                   "/enc/layer.1/fc/MatMul+/enc/layer.1/act/Relu:FusedGemm:2 "
+                   "/head/Softmax:Softmax:0.5 ReorderOutput:ReorderOutput:0.25",
+                   6),
+               a);
   test::check_golden("report/runs.table.txt", runs_table(comparison));
   test::check_golden("report/runs.csv", runs_csv(comparison));
   const std::string json = runs_json(comparison, "roofline-plot 1");

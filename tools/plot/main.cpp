@@ -35,8 +35,8 @@ struct PlotArguments {
   std::string ceilings, output;      // paths; empty: not given
   std::vector<std::string> devices;  // ids or paths; the first one's roofs are the chart's
   std::vector<std::string> estimates, measured;
-  std::vector<std::string> models;  // in place of estimates, of two runs to compare
-  std::string against;              // the second of these; empty: a chart
+  std::vector<std::string> models;   // in place of estimates, of two runs to compare
+  std::string against;               // the second of these; empty: a chart
   std::optional<std::int64_t> runs;  // in each profile that does not say so
   present::PlotOptions options;
   PictureArguments picture;
@@ -128,15 +128,17 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
   app.add_option("MODEL", arguments.models,
                  "With --against: the models that ran, in place of --estimate; free sizes count as 1")
       ->expected(0, 2);
-  CLI::Option* const against = app.add_option("--against", arguments.against,
-                 "A second run of the same network: compares it with --measured, node by node. The second --estimate "
-                 "or MODEL is that of this run; one alone is that of both");
+  CLI::Option* const against = app.add_option(
+      "--against", arguments.against,
+      "A second run of the same network: compares it with --measured, node by node. The second --estimate "
+      "or MODEL is that of this run; one alone is that of both");
   against->type_name("FILE");
   app.add_option("--runs", arguments.runs, "Runs of the model in each --measured profile that does not say so")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
-  CLI::Option* const output = app.add_option(
-      "-o,--output", arguments.output, "The file to write, whole or not at all; - for the terminal, as --against alone");
+  CLI::Option* const output =
+      app.add_option("-o,--output", arguments.output,
+                     "The file to write, whole or not at all; - for the terminal, as --against alone");
   app.add_option("--format", format, "svg, png, pdf, html, csv, json or text; default: what FILE ends in");
   app.add_option("--title", arguments.options.title, "Instead of models and machine");
   app.add_option("--precision", precision, "Whose peak is the main roof; default: that of most of the time");
@@ -165,7 +167,8 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
   else if (!*output)
     throw UsageError("--output is required: the file to write, or - for the terminal");
   else if (!arguments.models.empty())
-    throw UsageError(cat(arguments.models.front(), ": models are read with --against; give --estimate, a file of onnx-estimate"));
+    throw UsageError(
+        cat(arguments.models.front(), ": models are read with --against; give --estimate, a file of onnx-estimate"));
   if (arguments.ceilings.empty() && arguments.devices.empty() && arguments.measured.empty())
     throw UsageError("give --ceilings FILE, --device NAME, or a --measured FILE whose device reported its peaks");
   const std::size_t dot = arguments.output.rfind('.');
@@ -253,10 +256,10 @@ int compare_runs(const PlotArguments& arguments) {
   const std::vector<present::PlotEstimate> estimates = read_estimates(arguments);
   const measured::RunComparison comparison = compared(arguments, estimates);
   constexpr std::size_t kShown = 10;
-  write_output(arguments.output,
-               arguments.format == "csv"    ? present::runs_csv(comparison)
-               : arguments.format == "json" ? present::runs_json(comparison, arguments.options.tool)
-                                            : present::runs_table(comparison, kShown, base::output_columns()));
+  write_output(arguments.output, arguments.format == "csv" ? present::runs_csv(comparison)
+                                 : arguments.format == "json"
+                                     ? present::runs_json(comparison, arguments.options.tool)
+                                     : present::runs_table(comparison, kShown, base::output_columns()));
   return kDone;
 }
 

@@ -1,8 +1,8 @@
-// Two runs of one network: blocks of nodes, the time of each in both runs, and the time that belongs to no block of both.
+// Two runs of one network: blocks of nodes, the time of each in both runs, and the time that belongs to no block of
+// both.
 #include "pagoda/measured/against.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <set>
@@ -14,6 +14,7 @@
 #include "pagoda/base/text.h"
 #include "pagoda/documents/columns.h"
 #include "pagoda/estimate/measured_runs.h"
+#include "pagoda/measured/ort_kernels.h"
 
 namespace pagoda::measured {
 namespace {
@@ -40,24 +41,6 @@ void require_alike_sizes(const Both<ModelRun>& runs) {
                       "; compare runs of the same sizes"));
 }
 
-// Elements of the largest output that a kernel of ONNX Runtime states: 150528 of "float[1,3,224,224]"; 0: none.
-double most_elements(const MeasuredKernel& kernel) {
-  const std::size_t arrow = kernel.detail.find(" -> ");
-  double most = 0;
-  if (arrow == std::string::npos) return most;
-  for (std::size_t at = kernel.detail.find('[', arrow); at != std::string::npos; at = kernel.detail.find('[', at + 1)) {
-    double elements = 1;
-    const std::size_t end = std::min(kernel.detail.find(']', at), kernel.detail.size());
-    for (const std::string& text : base::split(std::string_view(kernel.detail).substr(at + 1, end - at - 1), ",")) {
-      std::int64_t size = 1;
-      std::from_chars(text.data(), text.data() + text.size(), size);
-      elements *= static_cast<double>(size);
-    }
-    most = std::max(most, elements);
-  }
-  return most;
-}
-
 // Throws if `size_of` most blocks differs between the runs. It returns 0 for unknown sizes.
 template <typename SizeOf>
 void require_alike_blocks(const RunComparison& comparison, const char* what, SizeOf size_of) {
@@ -69,8 +52,9 @@ void require_alike_blocks(const RunComparison& comparison, const char* what, Siz
     ++known;
     if (std::abs(first - second) <= 0.005 * first) continue;
     if (++other == 1)
-      example = cat(base::printable(block.name), " has ", base::si(static_cast<Int>(first), what), " in ", comparison.runs[0].name,
-                    " and ", base::si(static_cast<Int>(second), what), " in ", comparison.runs[1].name);
+      example = cat(base::printable(block.name), " has ", base::si(static_cast<Int>(first), what), " in ",
+                    comparison.runs[0].name, " and ", base::si(static_cast<Int>(second), what), " in ",
+                    comparison.runs[1].name);
   }
   if (2 * other > known)
     throw Error(cat(example, ", and so differ most blocks; compare runs of one network at the same sizes"));
@@ -109,8 +93,8 @@ bool is_put_between(const MeasuredKernel& kernel) {
          (!import::engine_work(kernel.name, kernel.op_type).empty() || kernel.op_type == "Transpose");
 }
 
-// The kernel whose values the kernel at `index` moves: the one before it if it has a result of as many elements, else the
-// one after it; the number of kernels if there is none.
+// The kernel whose values the kernel at `index` moves: the one before it if it has a result of as many elements, else
+// the one after it; the number of kernels if there is none.
 std::size_t neighbour(const std::vector<MeasuredKernel>& kernels, std::size_t index) {
   std::size_t before = index, after = index + 1;
   while (before > 0 && is_put_between(kernels[before - 1])) --before;
@@ -167,8 +151,8 @@ Path path_of(const RunBlock& block, const Both<ModelRun>& runs) {
     if (const EstimateNode* const node = heaviest_of(*runs[side].estimate, block.nodes[side])) {
       const std::string_view name = node->name;
       const std::size_t end = name.find_last_of('/');
-      const std::string_view scope = node->scope.empty() && end != std::string_view::npos ? name.substr(0, end)
-                                                                                           : node->scope.view();
+      const std::string_view scope =
+          node->scope.empty() && end != std::string_view::npos ? name.substr(0, end) : node->scope.view();
       for (std::string& module : base::split(scope, "/"))
         if (!module.empty()) path.push_back(std::move(module));
     }
@@ -277,9 +261,8 @@ void add_sums(RunComparison& comparison) {
       else
         for (const std::size_t kernel : block.kernels[run])
           add_unjoined(comparison, run, block.cause, comparison.runs[run].measured.kernels[kernel]);
-  std::ranges::stable_sort(comparison.unjoined, {}, [](const UnjoinedRunTime& each) {
-    return std::pair(each.run, -each.seconds.value_or(0));
-  });
+  std::ranges::stable_sort(comparison.unjoined, {},
+                           [](const UnjoinedRunTime& each) { return std::pair(each.run, -each.seconds.value_or(0)); });
 }
 
 // Wall times if both runs have one, else the times in which kernels ran, else their sums.
@@ -341,9 +324,12 @@ RunComparison compare_runs(ModelRun first, ModelRun second) {
   comparison.runs = {std::move(first), std::move(second)};
   for (ModelRun& run : comparison.runs) {
     if (run.measured.kernels.empty())
-      throw Error(cat(run.name, ": holds no kernels; expected a profile, or a measurement with the time of each kernel"));
-    if (std::ranges::none_of(run.measured.kernels, [](const MeasuredKernel& each) { return each.seconds.value_or(0) > 0; }))
-      throw Error(cat(run.name, ": none of its kernels has a time; expected a profile of times, not of counters alone"));
+      throw Error(
+          cat(run.name, ": holds no kernels; expected a profile, or a measurement with the time of each kernel"));
+    if (std::ranges::none_of(run.measured.kernels,
+                             [](const MeasuredKernel& each) { return each.seconds.value_or(0) > 0; }))
+      throw Error(
+          cat(run.name, ": none of its kernels has a time; expected a profile of times, not of counters alone"));
     join(run.measured, *run.estimate);
   }
   const auto& [a, b] = comparison.runs;

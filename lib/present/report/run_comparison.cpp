@@ -22,6 +22,7 @@ using Layout = base::JsonWriter::Layout;
 // Compared blocks that are alike in something.
 struct Sum {
   std::string name;
+  std::string first = {}, pattern = {};       // name of the first block, and what the names have in common
   Both<std::vector<std::string>> types = {};  // of the first block
   std::size_t blocks = 0;
   Both<double> seconds = {};
@@ -34,11 +35,12 @@ std::vector<Sum> summed(const RunComparison& comparison, Key key_of) {
   std::vector<Sum> sums;
   std::map<std::string, std::size_t> places;
   for (const RunBlock& block : comparison.blocks) {
-    std::string key = block.is_joined() ? key_of(block) : "";
+    const std::string key = block.is_joined() ? key_of(block) : "";
     if (key.empty()) continue;
     const auto [place, is_new] = places.try_emplace(key, sums.size());
-    if (is_new) sums.push_back({.name = std::move(key), .types = block.types});
+    if (is_new) sums.push_back({.name = key, .first = block.name, .pattern = block.name, .types = block.types});
     Sum& sum = sums[place->second];
+    sum.pattern = report::common_name(sum.pattern, block.name);
     ++sum.blocks;
     for (std::size_t run = 0; run < 2; ++run) sum.seconds[run] += *block.seconds[run];
   }
@@ -101,27 +103,25 @@ std::vector<std::string> remarks_of(const RunComparison& comparison) {
   remarks.push_back(cat("compared: kernels of ", share(0), " of the time of ", comparison.runs[0].name, ", ", share(1),
                         " of ", comparison.runs[1].name));
   if (comparison.between_seconds[0] + comparison.between_seconds[1] > 0)
-    remarks.push_back(cat("of this, what the engine put between kernels (layouts, types, reshapes), counted with the kernel before or "
-                          "after: ",
-                          both_seconds(comparison.between_seconds)));
+    remarks.push_back(cat(
+        "of this, what the engine put between kernels (layouts, types, reshapes), counted with the kernel before or "
+        "after: ",
+        both_seconds(comparison.between_seconds)));
   constexpr double kLittle = 0.5;
   for (std::size_t run = 0; run < 2; ++run)
     if (comparison.joined_seconds[run] < kLittle * comparison.kernel_seconds[run])
-      remarks.push_back(cat("most of ", comparison.runs[run].name,
-                            " is not compared: is its estimate that of the file that ran?"));
+      remarks.push_back(
+          cat("most of ", comparison.runs[run].name, " is not compared: is its estimate that of the file that ran?"));
   remarks.insert(remarks.end(), comparison.remarks.begin(), comparison.remarks.end());
   return remarks;
 }
 
-base::Grid sums_grid(const char* what, const RunComparison& comparison, const std::vector<Sum>& sums,
-                     std::size_t top) {
+base::Grid sums_grid(const char* what, const RunComparison& comparison, const std::vector<Sum>& sums, std::size_t top) {
   base::Grid grid;
-  grid.columns = {{.header = what, .shortest_width = 24},
-                  {.header = "blocks", .is_number = true, .drop_order = 1},
-                  {.header = "before", .is_number = true},
-                  {.header = "after", .is_number = true},
-                  {.header = "change", .is_number = true},
-                  {.header = "% of before", .is_number = true, .drop_order = 2}};
+  grid.columns = {
+      {.header = what, .shortest_width = 24},  {.header = "blocks", .is_number = true, .drop_order = 1},
+      {.header = "before", .is_number = true}, {.header = "after", .is_number = true},
+      {.header = "change", .is_number = true}, {.header = "% of before", .is_number = true, .drop_order = 2}};
   for (std::size_t i = 0; i < std::min(top, sums.size()); ++i) {
     const Sum& sum = sums[i];
     grid.rows.push_back({base::printable(sum.name), sum.blocks == 0 ? "" : std::to_string(sum.blocks),
@@ -135,8 +135,7 @@ base::Grid sums_grid(const char* what, const RunComparison& comparison, const st
 std::vector<Sum> account_of(const RunComparison& comparison) {
   std::vector<Sum> rows = parts_of(comparison);
   Sum other{.name = "not compared"};
-  for (const measured::UnjoinedRunTime& each : comparison.unjoined)
-    other.seconds[each.run] += each.seconds.value_or(0);
+  for (const measured::UnjoinedRunTime& each : comparison.unjoined) other.seconds[each.run] += each.seconds.value_or(0);
   if (!comparison.unjoined.empty()) rows.push_back(other);
   if (comparison.basis != MeasuredBasis::Kernels) {
     Both<double> rest = comparison.seconds;
@@ -148,17 +147,12 @@ std::vector<Sum> account_of(const RunComparison& comparison) {
 
 // Blocks as rows; those whose names differ only in numbers, with the same kernels, are one.
 std::vector<Sum> block_rows(const RunComparison& comparison) {
-  const auto key = [](const RunBlock& block) { return cat(report::without_numbers(block.name), "\n", types_text(block)); };
-  std::vector<Sum> rows = summed(comparison, key);
+  std::vector<Sum> rows = summed(comparison, [](const RunBlock& block) {
+    return cat(report::without_numbers(block.name), "\n", types_text(block));
+  });
   for (Sum& row : rows) {
-    std::string pattern, first;
-    for (const RunBlock& block : comparison.blocks) {
-      if (!block.is_joined() || key(block) != row.name) continue;
-      if (first.empty()) first = pattern = block.name;
-      pattern = report::common_name(pattern, block.name);
-    }
-    const bool has_path = first.find('/') != std::string::npos;
-    row.name = row.blocks == 1 ? first : has_path ? cat(pattern, " ×", row.blocks) : cat(first, ", … ×", row.blocks);
+    const bool has_path = row.first.find('/') != std::string::npos;
+    row.name = row.blocks == 1 ? row.first : cat(has_path ? row.pattern : row.first + ", …", " ×", row.blocks);
   }
   return rows;
 }
@@ -219,8 +213,9 @@ std::string runs_verdict(const RunComparison& comparison) {
   const std::string &first = comparison.runs[0].name, &second = comparison.runs[1].name;
   const double factor = std::max(before / after, after / before);
   std::string text = cat(comparison.are_apart.value_or(true) ? "" : "the median run of ", second);
-  text += factor < kAlike ? cat(" takes as long as ", first)
-                          : cat(" is ", base::rounded(factor), "× ", after < before ? "faster" : "slower", " than ", first);
+  text += factor < kAlike
+              ? cat(" takes as long as ", first)
+              : cat(" is ", base::rounded(factor), "× ", after < before ? "faster" : "slower", " than ", first);
   text += cat(": ", both_seconds(comparison.seconds), basis_text(comparison.basis));
   std::vector<std::string> parts;
   for (const Sum& part : parts_of(comparison))

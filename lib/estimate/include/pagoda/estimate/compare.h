@@ -30,8 +30,8 @@ struct RowPair {
 };
 
 // What does the same part of both models: a matched pair, the nodes that share their kernels, and unmatched nodes whose
-// results all flow into them, or that store their values in another type. A SkipLayerNormalization is one block with the
-// two Adds and the LayerNormalization that it replaces.
+// results all flow into them, or that store their values in another type. A SkipLayerNormalization is one block with
+// the two Adds and the LayerNormalization that it replaces.
 struct Block {
   std::vector<std::int32_t> before = {},
                             after = {};  // indices of EstimateDocument::nodes; one side is empty: unmatched

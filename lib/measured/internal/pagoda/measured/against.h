@@ -62,8 +62,8 @@ struct RunComparison {
   // In blocks by their place alone: kernels that the engine put between others (changes of layout or type, moved
   // transposes) belong to the kernel before them if it has a result of as many elements, else to the one after.
   Both<double> between_seconds = {};
-  std::optional<bool> are_apart;     // no run of one took as long as any of the other; empty: not known
-  std::vector<RunBlock> blocks;      // largest change first, then those that are not compared
+  std::optional<bool> are_apart;  // no run of one took as long as any of the other; empty: not known
+  std::vector<RunBlock> blocks;   // largest change first, then those that are not compared
   std::vector<UnjoinedRunTime> unjoined;
   std::vector<std::string> remarks;  // device and profiler, if they differ; numbers of runs; notes of the profiles
 };
