@@ -11,6 +11,9 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "pagoda/base/cat.h"
+#include "pagoda/base/text.h"
+
 namespace pagoda::estimate {
 
 using namespace documents;
@@ -19,7 +22,29 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kMatches = {"name", "output", "structure", "operator", ""};
 
-bool takes_part(const EstimateNode& node) { return node.mark == Mark::Compute || node.mark == Mark::Unmodelled; }
+// A model to compare: its nodes, those that take part, and the rows of each kernel.
+struct Side {
+  const std::vector<EstimateNode>& nodes;
+  std::vector<bool> takes_part;
+  RanRows kernels = {};
+
+  explicit Side(const EstimateDocument& estimate) : nodes(estimate.nodes) {
+    takes_part.reserve(nodes.size());
+    for (const EstimateNode& node : nodes)
+      takes_part.push_back(node.mark == Mark::Compute || node.mark == Mark::Unmodelled);
+  }
+  // With the kernels of the traffic model.
+  void add_groups(const EstimateTraffic& traffic) {
+    kernels.resize(traffic.groups.size());
+    for (std::size_t row = 0; row < nodes.size(); ++row)
+      if (nodes[row].group >= 0) kernels[static_cast<std::size_t>(nodes[row].group)].push_back(row);
+  }
+  void add_run(const RanRows& ran) {
+    kernels = ran;
+    for (const std::vector<std::size_t>& rows : ran)
+      for (const std::size_t row : rows) takes_part[row] = true;
+  }
+};
 
 // Empty keys match nothing.
 using Key = std::string (*)(const EstimateNode&);
@@ -30,12 +55,19 @@ std::string output_key(const EstimateNode& node) {
   return node.outputs.empty() || node.outputs[0].name.empty() ? "" : node.body + "\n" + node.outputs[0].name;
 }
 
+// A free batch is alike to a batch of 1.
+std::string type_key(const TensorType& type) {
+  const auto shape = sizes(type);
+  return shape ? cat(to_string(type.element), base::joined(*shape, ",", [](Int size) { return base::to_string(size); }))
+               : pagoda::to_string(type);
+}
+
 // Contractions keep their MACs no matter what is fused into them.
 std::string structure_key(const EstimateNode& node) {
   if (node.counts.macs.value_or(0) != 0)
     return base::to_string(*node.counts.macs) + (node.symbolic ? "\n" + node.symbolic->macs : "");
   std::string key = node.op_type;
-  if (!node.outputs.empty()) key += "\n" + pagoda::to_string(node.outputs[0].type);
+  if (!node.outputs.empty()) key += "\n" + type_key(node.outputs[0].type);
   return key + "\n" + base::to_string(node.counts.arith.value_or(0));
 }
 
@@ -48,19 +80,19 @@ constexpr std::array<std::pair<Match, Key>, 4> kKeys = {{{Match::Name, name_key}
                                                          {Match::Operator, op_key}}};
 
 // One pair per row of `after`; its `before` is -1 if the row has no match.
-std::vector<RowPair> pair_nodes(const std::vector<EstimateNode>& before, const std::vector<EstimateNode>& after) {
-  std::vector<RowPair> pairs(after.size());
-  std::vector<bool> is_taken(before.size(), false);
+std::vector<RowPair> pair_nodes(const Side& before, const Side& after) {
+  std::vector<RowPair> pairs(after.nodes.size());
+  std::vector<bool> is_taken(before.nodes.size(), false);
   for (const auto& [match, key] : kKeys) {
     std::map<std::string, std::deque<std::int32_t>> single;
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      if (is_taken[i] || !takes_part(before[i])) continue;
-      if (std::string text = key(before[i]); !text.empty())
+    for (std::size_t i = 0; i < before.nodes.size(); ++i) {
+      if (is_taken[i] || !before.takes_part[i]) continue;
+      if (std::string text = key(before.nodes[i]); !text.empty())
         single[std::move(text)].push_back(static_cast<std::int32_t>(i));
     }
-    for (std::size_t i = 0; i < after.size(); ++i) {
-      if (pairs[i].before >= 0 || !takes_part(after[i])) continue;
-      const auto found = single.find(key(after[i]));
+    for (std::size_t i = 0; i < after.nodes.size(); ++i) {
+      if (pairs[i].before >= 0 || !after.takes_part[i]) continue;
+      const auto found = single.find(key(after.nodes[i]));
       if (found == single.end() || found->second.empty()) continue;
       pairs[i] = {.before = found->second.front(), .match = match};
       is_taken[static_cast<std::size_t>(found->second.front())] = true;
@@ -130,10 +162,13 @@ bool is_reliable(const EstimateNode& before, const EstimateNode& after, Match ma
          are_equal(before.counts.params, after.counts.params) || agree(before, after);
 }
 
+constexpr std::array<std::string_view, 4> kStores = {"Cast", "DequantizeLinear", "DynamicQuantizeLinear",
+                                                     "QuantizeLinear"};
+
 // Sets of nodes of both models: nodes of `before` first, then those of `after`.
 class Sets {
  public:
-  Sets(const EstimateDocument& before, const EstimateDocument& after)
+  Sets(const Side& before, const Side& after)
       : sides_{&before, &after}, parent_(before.nodes.size() + after.nodes.size()), parts_(parent_.size()) {
     std::iota(parent_.begin(), parent_.end(), std::size_t{0});
     for (std::size_t at = 0; at < parent_.size(); ++at)
@@ -161,11 +196,8 @@ class Sets {
   }
 
   void join_kernels(bool is_after) {
-    const EstimateDocument& estimate = *sides_[is_after ? 1 : 0];
-    std::unordered_map<std::int32_t, std::size_t> first;
-    for (std::size_t row = 0; row < estimate.nodes.size(); ++row)
-      if (const std::int32_t group = estimate.nodes[row].group; group >= 0)
-        join(first.try_emplace(group, place(is_after, row)).first->second, place(is_after, row));
+    for (const std::vector<std::size_t>& rows : sides_[is_after ? 1 : 0]->kernels)
+      for (const std::size_t row : rows) join(place(is_after, rows.front()), place(is_after, row));
   }
 
   // Unmatched nodes join the set into which all their results flow. A set takes no contraction that would give this
@@ -199,6 +231,31 @@ class Sets {
     }
   }
 
+  // Unmatched nodes that only change how a value is stored join the set that it comes from: a QuantizeLinear with
+  // several readers, or the last DequantizeLinear.
+  void join_sources(bool is_after) {
+    const std::vector<EstimateNode>& nodes = sides_[is_after ? 1 : 0]->nodes;
+    std::unordered_map<std::string, std::size_t> sources;
+    const auto key = [](const EstimateNode& node, const Name& value) { return node.body + "\n" + value; };
+    for (std::size_t row = 0; row < nodes.size(); ++row) {
+      for (const OutputInfo& output : nodes[row].outputs)
+        if (!output.name.empty()) sources[key(nodes[row], output.name)] = place(is_after, row);
+      if (!takes_part(place(is_after, row)) || std::ranges::find(kStores, nodes[row].op_type.view()) == kStores.end())
+        continue;
+      const std::size_t at = find(place(is_after, row));
+      if (is_matched(at)) continue;
+      std::optional<std::size_t> set;
+      bool is_one = true;
+      for (const Name& input : nodes[row].inputs)
+        if (const auto found = sources.find(key(nodes[row], input)); found != sources.end())
+          if (const std::size_t other = find(found->second); other != at && takes_part(found->second)) {
+            is_one = is_one && other == set.value_or(other);
+            set = other;
+          }
+      if (set && is_one && is_matched(*set)) join(at, *set);
+    }
+  }
+
   // The least share of the FLOPs of a model (of the nodes if it has none) that lies in matched sets.
   double matched_share() const {
     double least = 1;
@@ -206,7 +263,7 @@ class Sets {
       double matched[2] = {0, 0}, all[2] = {0, 0};
       for (std::size_t at = 0; at < parent_.size(); ++at) {
         const bool is_here = (at < sides_[0]->nodes.size()) == (side == 0);
-        if (!is_here || !takes_part(node(at))) continue;
+        if (!is_here || !takes_part(at)) continue;
         const double weights[] = {static_cast<double>(node(at).counts.flops.value_or(0)), 1};
         for (std::size_t by = 0; by < 2; ++by) {
           all[by] += weights[by];
@@ -224,7 +281,7 @@ class Sets {
     std::unordered_map<std::size_t, std::size_t> of_set;
     const auto add = [&](std::size_t begin, std::size_t end, std::vector<std::int32_t> Block::*side) {
       for (std::size_t at = begin; at < end; ++at) {
-        if (!takes_part(node(at))) continue;
+        if (!takes_part(at)) continue;
         const auto [found, is_new] = of_set.try_emplace(find(at), list.size());
         if (is_new) list.push_back({.before = {}, .after = {}, .match = match_of(find(at))});
         (list[found->second].*side).push_back(static_cast<std::int32_t>(at - begin));
@@ -248,12 +305,16 @@ class Sets {
     const std::size_t middle = sides_[0]->nodes.size();
     return at < middle ? sides_[0]->nodes[at] : sides_[1]->nodes[at - middle];
   }
+  bool takes_part(std::size_t at) const {
+    const std::size_t middle = sides_[0]->nodes.size();
+    return at < middle ? sides_[0]->takes_part[at] : sides_[1]->takes_part[at - middle];
+  }
   Match match_of(std::size_t set) const {
     const auto found = matches_.find(set);
     return found == matches_.end() ? Match::None : found->second;
   }
 
-  std::array<const EstimateDocument*, 2> sides_;
+  std::array<const Side*, 2> sides_;
   mutable std::vector<std::size_t> parent_;  // find() shortens its paths
   std::vector<std::array<Part, 2>> parts_;   // of each set, by side
   std::unordered_map<std::size_t, Match> matches_;
@@ -261,11 +322,10 @@ class Sets {
 
 // The nodes of `after` that run, and the views of `before` that give the same result: an optimiser replaces a chain
 // that ends in a view by one node.
-void join_views(const EstimateDocument& before, const EstimateDocument& after, const std::vector<RowPair>& pairs,
-                Sets& sets) {
+void join_views(const Side& before, const Side& after, const std::vector<RowPair>& pairs, Sets& sets) {
   std::unordered_map<std::string, std::size_t> views;
   for (std::size_t row = 0; row < before.nodes.size(); ++row)
-    if (!takes_part(before.nodes[row])) views.try_emplace(output_key(before.nodes[row]), row);
+    if (!before.takes_part[row]) views.try_emplace(output_key(before.nodes[row]), row);
   for (const RowPair& pair : pairs) {
     if (pair.before >= 0 || pair.after < 0) continue;
     const auto row = static_cast<std::size_t>(pair.after);
@@ -292,25 +352,18 @@ std::vector<RowPair> listed(const std::vector<RowPair>& pairs, std::size_t befor
   return list;
 }
 
-std::vector<RowPair> listed_nodes(const EstimateDocument& before, const EstimateDocument& after,
-                                  const std::vector<RowPair>& pairs) {
+std::vector<RowPair> listed_nodes(const Side& before, const Side& after, const std::vector<RowPair>& pairs) {
   return listed(
-      pairs, before.nodes.size(), [&](std::size_t i) { return takes_part(before.nodes[i]); },
-      [&](std::size_t i) { return takes_part(after.nodes[i]); });
+      pairs, before.nodes.size(), [&](std::size_t i) { return before.takes_part[i]; },
+      [&](std::size_t i) { return after.takes_part[i]; });
 }
 
-}  // namespace
-
-std::string_view to_string(Match match) { return kMatches[static_cast<std::size_t>(match)]; }
-
-Comparison compare(const EstimateDocument& before, const EstimateDocument& after) {
+Comparison compared(const Side& before, const Side& after) {
   Comparison result;
-  std::vector<RowPair> pairs = pair_nodes(before.nodes, after.nodes);
-  const bool has_kernels = before.traffic && after.traffic;
+  std::vector<RowPair> pairs = pair_nodes(before, after);
   const auto match = [&] {
     Sets sets(before, after);
-    if (has_kernels)
-      for (const bool is_after : {false, true}) sets.join_kernels(is_after);
+    for (const bool is_after : {false, true}) sets.join_kernels(is_after);
     for (std::size_t row = 0; row < pairs.size(); ++row) {
       const auto old = static_cast<std::size_t>(pairs[row].before);
       if (pairs[row].before >= 0 && is_reliable(before.nodes[old], after.nodes[row], pairs[row].match))
@@ -322,7 +375,7 @@ Comparison compare(const EstimateDocument& before, const EstimateDocument& after
   constexpr double kRelated = 0.5;
   const std::vector<RowPair> all = listed_nodes(before, after, pairs);
   join_views(before, after, all, sets);
-  for (const bool is_after : {false, true}) sets.join_flow(is_after);
+  for (const bool is_after : {false, true}) sets.join_flow(is_after), sets.join_sources(is_after);
   result.is_related = sets.matched_share() >= kRelated;
   if (!result.is_related) {
     pairs.assign(pairs.size(), {});
@@ -332,11 +385,30 @@ Comparison compare(const EstimateDocument& before, const EstimateDocument& after
   result.nodes = listed_nodes(before, after, pairs);
   for (const RowPair& pair : result.nodes)
     ++(pair.before < 0 ? result.added : pair.after < 0 ? result.removed : result.matched);
+  return result;
+}
+
+}  // namespace
+
+std::string_view to_string(Match match) { return kMatches[static_cast<std::size_t>(match)]; }
+
+Comparison compare(const EstimateDocument& before, const EstimateDocument& after) {
+  Side from(before), to(after);
+  const bool has_kernels = before.traffic && after.traffic;
+  if (has_kernels) from.add_groups(*before.traffic), to.add_groups(*after.traffic);
+  Comparison result = compared(from, to);
   if (has_kernels) {
     const auto any = [](std::size_t) { return true; };
     result.groups = listed(pair_groups(before, after, result.nodes), before.traffic->groups.size(), any, any);
   }
   return result;
+}
+
+Comparison compare(const EstimateDocument& before, const EstimateDocument& after, const RanRows& ran_before,
+                   const RanRows& ran_after) {
+  Side from(before), to(after);
+  from.add_run(ran_before), to.add_run(ran_after);
+  return compared(from, to);
 }
 
 }  // namespace pagoda::estimate

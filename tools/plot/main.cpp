@@ -13,10 +13,14 @@
 #include "pagoda/base/files.h"
 #include "pagoda/base/terminal.h"
 #include "pagoda/base/text.h"
+#include "pagoda/core/model.h"
 #include "pagoda/documents/device.h"
+#include "pagoda/estimate/make_estimate.h"
 #include "pagoda/estimate/measured_runs.h"
+#include "pagoda/measured/against.h"
 #include "pagoda/measured/import.h"
 #include "pagoda/present/plot.h"
+#include "pagoda/present/run_comparison.h"
 #include "pagoda/present/spell.h"
 #include "picture.h"
 #include "tool.h"
@@ -31,9 +35,12 @@ struct PlotArguments {
   std::string ceilings, output;      // paths; empty: not given
   std::vector<std::string> devices;  // ids or paths; the first one's roofs are the chart's
   std::vector<std::string> estimates, measured;
+  std::vector<std::string> models;   // in place of estimates, of two runs to compare
+  std::string against;               // the second of these; empty: a chart
   std::optional<std::int64_t> runs;  // in each profile that does not say so
   present::PlotOptions options;
   PictureArguments picture;
+  std::string format;
   Writer write = nullptr;  // by format
 };
 
@@ -52,6 +59,8 @@ constexpr const char* kExamples = R"(Examples:
       several models, sizes or runs: whole-model points, arrows for what moved
   roofline-plot --device orin-agx:maxn,orin-agx:30w,orin-agx:gpu=918MHz,mem=2133MHz --estimate r50.json -o modes.svg
       the rooflines of several power modes in one chart
+  roofline-plot --estimate fp32.json --estimate int8.json --measured fp32_profile.json --against int8_profile.json
+      two runs of one network, node by node: where time was gained and lost; -o F.csv, F.json, or F.html with --device
   roofline-plot --device orin-agx --energy --estimate r50.json --measured r50.csv -o energy.svg
       FLOP/J over FLOP/B: the arch, its balances, and the runs that have joules
 
@@ -82,6 +91,18 @@ void refuse_unseen(const CLI::App& app, const std::string& format) {
       throw UsageError(cat(option, " is for ", base::joined(formats), "; ", format, " does not show it"));
 }
 
+// Two runs, each with the model that ran.
+void check_against(const CLI::App& app, PlotArguments& arguments) {
+  const std::size_t models = arguments.estimates.size() + arguments.models.size();
+  if (arguments.measured.size() != 1)
+    throw UsageError("--against compares two runs; give the first, and no other, with --measured");
+  if (!arguments.estimates.empty() && !arguments.models.empty())
+    throw UsageError("--estimate and MODEL are two ways to name the same; give one kind");
+  if (models < 1 || models > 2)
+    throw UsageError("--against needs the models that ran, as --estimate or MODEL: one for both runs, or one for each");
+  if (app.count("--output") == 0) arguments.output = "-";
+}
+
 // Empty after --help or --version. Throws UsageError.
 std::optional<PlotArguments> parse_plot(int argc, char** argv) {
   CLI::App app("Draws rooflines: estimates and measurements of models under the roofs of a machine.", "roofline-plot");
@@ -104,11 +125,20 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
       "NAME|FILE");
   add_files("--estimate", arguments.estimates, "A file of onnx-estimate --format json; repeatable", "FILE");
   add_files("--measured", arguments.measured, "A file of pagoda-import or pagoda-profile; repeatable", "FILE");
+  app.add_option("MODEL", arguments.models,
+                 "With --against: the models that ran, in place of --estimate; free sizes count as 1")
+      ->expected(0, 2);
+  CLI::Option* const against = app.add_option(
+      "--against", arguments.against,
+      "A second run of the same network: compares it with --measured, node by node. The second --estimate "
+      "or MODEL is that of this run; one alone is that of both");
+  against->type_name("FILE");
   app.add_option("--runs", arguments.runs, "Runs of the model in each --measured profile that does not say so")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000000}));
-  app.add_option("-o,--output", arguments.output, "The file to write, whole or not at all; - for the terminal")
-      ->required();
+  CLI::Option* const output =
+      app.add_option("-o,--output", arguments.output,
+                     "The file to write, whole or not at all; - for the terminal, as --against alone");
   app.add_option("--format", format, "svg, png, pdf, html, csv, json or text; default: what FILE ends in");
   app.add_option("--title", arguments.options.title, "Instead of models and machine");
   app.add_option("--precision", precision, "Whose peak is the main roof; default: that of most of the time");
@@ -132,6 +162,13 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
   if (!parse(app, argc, argv)) return std::nullopt;
   for (const std::string& text : devices)
     for (std::string& name : documents::split_devices(text)) arguments.devices.push_back(std::move(name));
+  if (*against)
+    check_against(app, arguments);
+  else if (!*output)
+    throw UsageError("--output is required: the file to write, or - for the terminal");
+  else if (!arguments.models.empty())
+    throw UsageError(
+        cat(arguments.models.front(), ": models are read with --against; give --estimate, a file of onnx-estimate"));
   if (arguments.ceilings.empty() && arguments.devices.empty() && arguments.measured.empty())
     throw UsageError("give --ceilings FILE, --device NAME, or a --measured FILE whose device reported its peaks");
   const std::size_t dot = arguments.output.rfind('.');
@@ -142,6 +179,12 @@ std::optional<PlotArguments> parse_plot(int argc, char** argv) {
     throw UsageError(
         cat("no format \"", format, "\"; end the file in .svg, .png, .pdf, .html, .csv or .json, or give --format"));
   arguments.write = named->second;
+  if (!arguments.against.empty() && format != "html") {
+    if (format != "text" && format != "csv" && format != "json")
+      throw UsageError(cat("--against writes text, csv, json or html; ", format, " shows one run"));
+    refuse_beside(app, "--against", {"--measured", "--estimate", "MODEL", "--runs", "--output", "--format"});
+  }
+  arguments.format = format;
   refuse_unseen(app, format);
   if (arguments.options.energy && app.count("--frame") > 0 && format != "html")
     throw UsageError(
@@ -163,14 +206,14 @@ present::PlotFile read(const std::string& path, std::string_view expected, base:
 }
 
 // Also accepts profiles of engines and tables of boards.
-present::PlotFile read_measured(const std::string& path, const std::optional<std::int64_t>& runs) {
+present::PlotFile read_measured(const std::string& path, const std::optional<std::int64_t>& runs, bool prints = true) {
   present::PlotFile file = read(path, "a measurement", base::Reads::Profile);
   const auto format = measured::recognise_profile(file.text);
   if (!format || *format == measured::ProfileFormat::Measured) return file;
   documents::Measured measured = measured::import_profile(file.text, path, {.runs = runs});
   for (std::string& note : measured.notes) {
     note = present::command_line(note);
-    std::fprintf(stderr, "%s: %s\n", path.c_str(), base::printable(note).c_str());
+    if (prints) std::fprintf(stderr, "%s: %s\n", path.c_str(), base::printable(note).c_str());
   }
   file.text = documents::write_measured(measured);
   return file;
@@ -189,10 +232,49 @@ void add_runs(present::PlotInput& input) {
   }
 }
 
+std::vector<present::PlotEstimate> read_estimates(const PlotArguments& arguments) {
+  std::vector<present::PlotEstimate> estimates;
+  for (const std::string& path : arguments.estimates)
+    estimates.push_back(present::read_plot_estimate(path, read(path, "an estimate").text));
+  for (const std::string& path : arguments.models)
+    estimates.push_back({.name = path, .sha256 = "", .document = estimate::make_estimate(load_model(path))});
+  return estimates;
+}
+
+// `arguments` has two runs.
+measured::RunComparison compared(const PlotArguments& arguments, const std::vector<present::PlotEstimate>& estimates) {
+  const auto run = [&](const std::string& path, const present::PlotEstimate& of) {
+    const std::string text = read_measured(path, arguments.runs, false).text;  // remarks hold its notes
+    return measured::ModelRun{path.substr(path.find_last_of("/\\") + 1), documents::parse_measured(text, path),
+                              &of.document};
+  };
+  return measured::compare_runs(run(arguments.measured.front(), estimates.front()),
+                                run(arguments.against, estimates.back()));
+}
+
+int compare_runs(const PlotArguments& arguments) {
+  const std::vector<present::PlotEstimate> estimates = read_estimates(arguments);
+  const measured::RunComparison comparison = compared(arguments, estimates);
+  constexpr std::size_t kShown = 10;
+  write_output(arguments.output, arguments.format == "csv" ? present::runs_csv(comparison)
+                                 : arguments.format == "json"
+                                     ? present::runs_json(comparison, arguments.options.tool)
+                                     : present::runs_table(comparison, kShown, base::output_columns()));
+  return kDone;
+}
+
 int plot(int argc, char** argv) {
-  const std::optional<PlotArguments> arguments = parse_plot(argc, argv);
+  std::optional<PlotArguments> arguments = parse_plot(argc, argv);
   if (!arguments) return kDone;
   present::PlotInput input;
+  if (!arguments->against.empty()) {
+    if (arguments->format != "html") return compare_runs(*arguments);
+    input.estimates = read_estimates(*arguments);
+    const measured::RunComparison comparison = compared(*arguments, input.estimates);
+    arguments->options.remarks = comparison.remarks;
+    arguments->options.remarks.insert(arguments->options.remarks.begin(), present::runs_verdict(comparison));
+    arguments->measured.push_back(arguments->against);
+  }
   const std::vector<std::string>& devices = arguments->devices;
   for (const std::string& name : devices)
     if (const std::string note = documents::alias_note(name); !note.empty()) std::fprintf(stderr, "%s\n", note.c_str());
@@ -209,8 +291,7 @@ int plot(int argc, char** argv) {
     if (input.device.measured) input.ceilings = read(devices.front(), "a ceilings file");
   }
   for (std::size_t i = 1; i < devices.size(); ++i) input.others.push_back(documents::find_device(devices[i]));
-  for (const std::string& path : arguments->estimates)
-    input.estimates.push_back(present::read_plot_estimate(path, read(path, "an estimate").text));
+  if (input.estimates.empty()) input.estimates = read_estimates(*arguments);
   for (const std::string& path : arguments->measured) input.measured.push_back(read_measured(path, arguments->runs));
   add_runs(input);
   write_output(arguments->output, arguments->write(input, arguments->options));

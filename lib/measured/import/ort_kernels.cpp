@@ -133,6 +133,12 @@ std::optional<OrtKernel> other(std::string_view op, const Tensors& t) {
 
 }  // namespace
 
+double most_elements(const documents::MeasuredKernel& kernel) {
+  double most = 0;
+  for (const Tensor& tensor : tensors_of(kernel).out) most = std::max(most, tensor.elements());
+  return most;
+}
+
 int channel_block(const documents::Measured& profile) {
   std::int64_t divisor = 0;
   for (const documents::MeasuredKernel& kernel : profile.kernels) {

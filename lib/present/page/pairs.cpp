@@ -5,6 +5,7 @@
 #include "pagoda/base/json_writer.h"
 #include "pagoda/estimate/compare.h"
 #include "pagoda/estimate/measured_runs.h"
+#include "pagoda/measured/against.h"
 
 namespace pagoda::present::plot {
 namespace {
@@ -100,6 +101,14 @@ std::vector<ItemPair> pairs_of(const Chart& chart, const Series& before, const S
   return pairs;
 }
 
+// Two measured series by the kernels that ran, others by those of the traffic model.
+estimate::Comparison compared(const Chart& chart, const Series& before, const Series& after) {
+  const EstimateDocument &a = file_of(chart, before).document(), &b = file_of(chart, after).document();
+  if (!before.measured || !after.measured) return estimate::compare(a, b);
+  return estimate::compare(a, b, measured::ran_rows(chart.measured[*before.measured]),
+                           measured::ran_rows(chart.measured[*after.measured]));
+}
+
 // The items or tokens of a run of each series, if they differ; empty if they are equal, of different kinds or unknown.
 std::vector<double> units_of(const Chart& chart) {
   std::vector<double> units;
@@ -131,8 +140,7 @@ std::string pairs_json(const Chart& chart) {
   json.end_array().key("pairs").begin_array();
   for (std::size_t k = 1; k < chart.series.size(); ++k) {
     const Series &before = chart.series.front(), &after = chart.series[k];
-    const estimate::Comparison comparison =
-        estimate::compare(file_of(chart, before).document(), file_of(chart, after).document());
+    const estimate::Comparison comparison = compared(chart, before, after);
     if (!comparison.is_related) {
       json.null();
       continue;

@@ -180,6 +180,7 @@ std::optional<Verdict> verdict_of(const Chart& chart) {
   const report::TimeChange change = contrast_of(chart, before, after, remarks);
   verdict.time = change.verdict;
   verdict.limit = change.times;
+  remarks.insert(remarks.end(), chart.options.remarks.begin(), chart.options.remarks.end());
   for (std::string& remark : remarks) verdict.actions.push_back({.text = std::move(remark)});
   if (before.bound_star && after.bound_star) {
     const auto say = [](const char* name, double old, double now, const char* of) {

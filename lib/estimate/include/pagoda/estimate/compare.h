@@ -4,6 +4,7 @@
 //   for (const RowPair& pair : change.nodes) …
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -29,8 +30,8 @@ struct RowPair {
 };
 
 // What does the same part of both models: a matched pair, the nodes that share their kernels, and unmatched nodes whose
-// results all flow into them. A SkipLayerNormalization is one block with the two Adds and the LayerNormalization that
-// it replaces.
+// results all flow into them, or that store their values in another type. A SkipLayerNormalization is one block with
+// the two Adds and the LayerNormalization that it replaces.
 struct Block {
   std::vector<std::int32_t> before = {},
                             after = {};  // indices of EstimateDocument::nodes; one side is empty: unmatched
@@ -51,6 +52,12 @@ struct Comparison {
 
 // Both estimates must contain nodes, not sums by type.
 Comparison compare(const documents::EstimateDocument& before, const documents::EstimateDocument& after);
+
+// The same for two runs: blocks follow the kernels that ran instead of those of the traffic model, and nodes that a
+// kernel ran take part even if the estimate has no work for them. `groups` is empty.
+using RanRows = std::vector<std::vector<std::size_t>>;  // the rows of each kernel
+Comparison compare(const documents::EstimateDocument& before, const documents::EstimateDocument& after,
+                   const RanRows& ran_before, const RanRows& ran_after);
 
 }  // namespace pagoda::estimate
 #pragma GCC visibility pop

@@ -15,6 +15,9 @@ namespace pagoda::measured {
 // two-dimensional convolution (as the engine pads them); 0 if below 4: the engine does not use blocks.
 int channel_block(const documents::Measured& profile);
 
+// Elements of the largest output that the profile records; 0: none.
+double most_elements(const documents::MeasuredKernel& kernel);
+
 // A kernel timed by the engine's profiler.
 struct TimedOrtKernel {
   OrtKernel kernel;

@@ -58,6 +58,7 @@ struct PlotInput {
 
 struct PlotOptions {
   std::string title = {};                                        // empty: made of the models and the machine
+  std::vector<std::string> remarks = {};                         // sentences for the verdict on two models or runs
   std::string tool = {};                                         // name and version of the program, for provenance
   std::optional<std::array<double, 2>> x_limits = std::nullopt;  // FLOP/B; empty: from the roofs
   std::optional<std::array<double, 2>> y_limits = std::nullopt;  // FLOP/s
