@@ -69,6 +69,7 @@ estimate::EstimateRequest request_of(const Arguments& arguments) {
   else if (groups.front().devices() > 1)
     request.parallel = groups.front();
   estimate::set_providers(arguments.provider, arguments.placement_form, request);
+  request.unfused = arguments.unfused;
   if (!arguments.host_device.empty()) request.host_device = documents::find_device(arguments.host_device);
   request.prompt = arguments.prompt.value_or(0);
   request.link = link_of(arguments.link);

@@ -28,6 +28,7 @@ struct LoadedNode {
   std::vector<std::int64_t> axes =
       {};                // where transposes moved them, or of a node that the runtime made; perm of Transpose
   std::string key = {};  // LoadedGraph::key_of(), once asked for
+  std::vector<std::int32_t> made_of = {};  // nodes of the file that became part of it
 };
 
 inline bool is_plain(const LoadedNode& node) { return node.domain.empty(); }
@@ -77,8 +78,12 @@ class LoadedGraph {
   const std::vector<std::int32_t>& order() const;
   // Work with channels last, where the provider does.
   void change_layout(const std::vector<std::int32_t>& nodes);
-  // What the next levels fuse of the nodes that the provider took. The names are those of the table in fusions.cpp.
-  void fuse_late(const std::vector<std::string>& fusions, const std::vector<bool>& is_taken);
+  // What the next levels fuse of the nodes that the provider took. Provider::fusions are names of the table in
+  // fusions.cpp.
+  void fuse_late(const Provider& provider, const std::vector<bool>& is_taken);
+  // What has been fused, and what nearly matches a pattern of that table.
+  const std::vector<FusedNodes>& fused() const { return fused_; }
+  std::vector<UnfusedNodes> find_near(const Provider& provider, const std::vector<bool>& is_taken);
   // By node of the file: whether a node that is left does its work, as a reader of the graph would say it. From each
   // result that is left, the file's graph is walked back to tensors that are left, too. `copied` are written by copies.
   std::vector<bool> covered(const std::vector<ValueId>& copied) const;
@@ -158,6 +163,9 @@ class LoadedGraph {
   void remove_unread(std::int32_t id);  // and then what only it read
   // Takes a node out whose result is `kept`; false: the result is an output of the model.
   bool bypass(std::int32_t id, ValueId kept);
+  // Nodes of the file that these are, or are made of.
+  std::vector<std::int32_t> files_of(const std::vector<std::int32_t>& nodes) const;
+  std::vector<std::int32_t> note_fused(std::string_view pattern, const std::vector<std::int32_t>& nodes, ValueId result);
   // The second node's work becomes part of the first, which writes the second's result.
   void fuse(std::int32_t into, std::int32_t next);
 
@@ -202,6 +210,7 @@ class LoadedGraph {
   Release release_;
   std::vector<LoadedNode> nodes_;
   std::vector<LoadedValue> values_;
+  std::vector<FusedNodes> fused_;
   std::deque<TensorType> made_types_;        // of values that the runtime made, and stored tensors that it transposed
   const std::vector<std::int32_t> producers_;  // by value of the file: its node
   mutable std::vector<std::int32_t> order_;    // empty: not known since the last change
