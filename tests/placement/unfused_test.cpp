@@ -9,6 +9,7 @@
 
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/placement.h"
+#include "pagoda/base/text.h"
 #include "pagoda/documents/provider.h"
 #include "support/text_graph.h"
 
@@ -55,7 +56,7 @@ const Broken kBroken[] = {
     {"a factor that is an input", "gelu", "half:f32=0.5", "half:f32[]", "the number of Mul is an input of the model, not stored"},
     {"a factor for each channel", "gelu", "half:f32=0.5", "half:f32=[0.5,0.5,0.5,0.5,0.5,0.5,0.5,0.5]", "an operand of Mul is not one number"},
     {"a second reader", "gelu", "", "; z = Relu(e)", "the result of Erf is read twice: by Add and Relu"},
-    {"the error function of another tensor", "gelu", "k = Mul(x, a)", "n = Neg(x); k = Mul(n, a)", "Mul reads another tensor than the rest of the pattern"},
+    {"the error function of another tensor", "gelu", "k = Mul(x, a)", "n = Neg(x); k = Mul(n, a)", "Div reads another tensor than the rest of the pattern"},
     {"a Clip before the error function", "gelu", "e = Erf(d)", "d2 = Relu(d); e = Erf(d2)", "a Relu is between Div and Erf"},
     {"a bias of two dims", "bias", "b:f32[8]=const", "b:f32[1,8]=const", "an operand of Add has shape [1, 8], not one dim"},
     {"the biased tensor is an output", "bias", "", " => y, f", "the result of Add is an output of the model"},
@@ -84,7 +85,7 @@ const Broken kBroken[] = {
     {"the sum is an output", "skip", "", " => y, a", "the result of Add is an output of the model"},
     {"a sum of matrices", "skip", "[B,4,8]", "[B,8]", "the operands of Add have ranks 2 and 2, not 3"},
     {"a sum of four dims", "skip", "[B,4,8]", "[B,2,4,8]", "the operands of Add have ranks 4 and 4, not 3"},
-    {"a sum that repeats an operand", "skip", "z:f32[B,4,8]", "z:f32[1,4,8]", "the operands of Add have shapes [B, 4, 8] and [1, 4, 8], not known to be equal"},
+    {"a sum that repeats an operand", "skip", "z:f32[B,4,8]", "z:f32[1,4,8]", "the operands of Add have shapes [B, 4, 8] and [1, 4, 8]"},
     {"a Reshape before the norm", "skip", "y = LayerNormalization(a", "n = Shape(z); r = Reshape(a, n); y = LayerNormalization(r", "a Reshape is between Add and LayerNormalization"},
     {"a factor that is an input", "scale", "k:f32=0.5", "k:f32[]", "the number of Mul is an input of the model, not stored"},
     {"the product is an output", "scale", "", " => y, a", "the result of MatMul is an output of the model"},
@@ -159,23 +160,22 @@ bool fuses(const GraphPlacement& placed, std::string_view pattern) {
 
 TEST_CASE("patterns are fused as the runtime fuses them") {
   for (const Base& each : kBases) {
-    CAPTURE(each.name);
+    CAPTURE(std::string(each.name));
     CHECK(fuses(fusions_of(graph_of(each)), each.pattern));
   }
 }
 
 TEST_CASE("a near match names the condition that fails") {
   for (const Broken& each : kBroken) {
-    CAPTURE(each.what);
-    CAPTURE(each.base);
+    CAPTURE(std::string(each.what));
+    CAPTURE(std::string(each.base));
     const std::string_view pattern = std::ranges::find(kBases, std::string_view(each.base), &Base::name)->pattern;
     const GraphPlacement placed = fusions_of(graph_of(each));
     CHECK_FALSE(fuses(placed, pattern));
     std::vector<std::string> conditions;
     for (const UnfusedNodes& near : placed.unfused)
       if (near.pattern == pattern) conditions.push_back(near.conditions.front());
-    REQUIRE(conditions.size() == 1);
-    CHECK(conditions[0] == each.condition);
+    CHECK(base::joined(conditions, "; ") == each.condition);
   }
 }
 
@@ -193,7 +193,7 @@ TEST_CASE("what only looks alike is no near match") {
       {"positions", "opset=17: x:f32[B,4,8], p:f32[1,4,8]=const, g:f32[8]=const -> a = Add(x, p); y = LayerNormalization(a, g)"},
   };
   for (const Row& each : kRows) {
-    CAPTURE(each.what);
+    CAPTURE(std::string(each.what));
     const GraphPlacement placed = fusions_of(each.graph);
     CHECK(placed.fused.empty());
     CHECK(placed.unfused.empty());

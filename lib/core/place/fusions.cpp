@@ -36,6 +36,7 @@ enum Extra : unsigned {
   kLeastZero = 128,   // its last QuantizeLinear maps zero to the least integer
   kBlocks = 1024,     // its DequantizeLinear has blocks
   kSum = 256,         // see sum_fits()
+  kTight = 2048,      // a view between its nodes is no near match
   kAttention = 512,   // see attention_fits()
 };
 
@@ -71,33 +72,34 @@ constexpr FusionRow kFusions[] = {
     {"QLinearAdd", "QuantizeLinear(!Add(!DequantizeLinear(x),DequantizeLinear(y)))"},
     {"QLinearMul", "QuantizeLinear(!Mul(!DequantizeLinear(x),DequantizeLinear(y)))"},
     {"QLinearUnary", "QuantizeLinear(Sigmoid|LeakyRelu|AveragePool|GlobalAveragePool|Softmax(!DequantizeLinear(x)))"},
+    {"DynamicQuantizeMatMul", "Add(Mul(Cast(!MatMulInteger(!DynamicQuantizeLinear(x),w)),Mul(s,@)),!%)", 0, {}, kNone, 0},
     {"DynamicQuantizeMatMul", "Mul(Cast(!MatMulInteger(!DynamicQuantizeLinear(x),w)),Mul(s,@))"},
     {"Gelu", "Mul(Mul(x,Add(!Erf(Div(x,#1.4142135)),#1)),#0.5)", 20},
-    {"Gelu", "Mul(x,Mul(Add(!Erf(Div(x,#1.4142135)),#1),#0.5))", 20},
-    {"Gelu", "Mul(Mul(x,Add(!Erf(Mul(x,#0.70710677)),#1)),#0.5)", 20},
-    {"Gelu", "Mul(x,Mul(Add(!Erf(Mul(x,#0.70710677)),#1),#0.5))", 20},
     {"Gelu", "Mul(Mul(x,#0.5),Add(!Erf(Div(x,#1.4142135)),#1))", 20},
-    {"Gelu", "Mul(Mul(x,#0.5),Add(!Erf(Mul(x,#0.70710677)),#1))", 20},
+    {"Gelu", "Mul(x,Mul(Add(!Erf(Div(x,#1.4142135)),#1),#0.5))", 20, {}, kNone, 1, "0.5 scales the sum with 1, not x or the whole"},
+    {"Gelu", "Mul(Mul(x,Add(!Erf(Mul(x,#0.70710677)),#1)),#0.5)", 20, {}, kNone, 1, "a Mul by 1/sqrt(2) is where the pattern has Div by sqrt(2)"},
+    {"Gelu", "Mul(Mul(x,#0.5),Add(!Erf(Mul(x,#0.70710677)),#1))", 20, {}, kNone, 1, "a Mul by 1/sqrt(2) is where the pattern has Div by sqrt(2)"},
+    {"Gelu", "Mul(x,Mul(Add(!Erf(Mul(x,#0.70710677)),#1),#0.5))", 20, {}, kNone, 1, "a Mul by 1/sqrt(2) is where the pattern has Div by sqrt(2)"},
     {"LayerNorm", "Add(Mul(Div(d:!Sub(x,m:ReduceMean(x)),!Sqrt(Add(!ReduceMean(Pow(d,#)),#))),%),%)", 17, {}, kLastAxes},
     {"LayerNorm", "Add(Mul(Div(!Sub(x,m:ReduceMean(x)),!Sqrt(Add(!ReduceMean(Pow(Sub(x,m),#)),#))),%),%)", 17, {}, kLastAxes},
     {"SimplifiedLayerNorm", "Mul(Div(!x,!Sqrt(Add(!ReduceMean(!Pow(x,#2)),#))),%)", 0, {}, kLastAxes},
     {"SimplifiedLayerNorm", "Mul(Mul(!x,Div(#1,!Sqrt(Add(!ReduceMean(!Pow(x,#2)),#)))),%)", 0, {}, kLastAxes},
-    {"SimplifiedLayerNorm", "Mul(Mul(!x,Reciprocal(!Sqrt(Add(!ReduceMean(!Pow(x,#2)),#)))),%)", 0, {}, kLastAxes},
+    {"SimplifiedLayerNorm", "Mul(Mul(!x,Reciprocal(!Sqrt(Add(!ReduceMean(!Pow(x,#2)),#)))),%)", 0, {}, kLastAxes, 1, "Reciprocal and Mul are where the pattern has Div"},
     {"Attention", "Reshape(Transpose(!MatMul|com.microsoft.FusedMatMul(!Softmax(Add(Div(!MatMul|com.microsoft.FusedMatMul(Transpose(Reshape(Add(MatMul(x,@),@),@)),Transpose(Reshape(Add(MatMul(x,@),@),@))),#),~Mul(Sub(#1,Cast(Unsqueeze(Unsqueeze(m)))),#))),Transpose(Reshape(Add(MatMul(x,@),@),@)))),@)", 0, {}, kOrdered | kFloat | kAttention, 16},
     {"Attention", "Reshape(Transpose(!MatMul|com.microsoft.FusedMatMul(!Softmax(Add(Div(!MatMul|com.microsoft.FusedMatMul(Transpose(Reshape(Add(MatMul(x,@),@),@)),Transpose(Reshape(Add(MatMul(x,@),@),@))),#),~Mul(Sub(#1,Unsqueeze(Unsqueeze(m))),#))),Transpose(Reshape(Add(MatMul(x,@),@),@)))),@)", 0, {}, kOrdered | kFloat | kAttention, 16},
     {"SkipLayerNorm", "LayerNormalization(Add(!Add(x,%),y),@)", 0, {}, kSameShape | kFloat, 0},
     {"SkipLayerNorm", "LayerNormalization(!Add(x,y),@)", 0, {}, kSameShape | kFloat},
-    {"MatMulTranspose", "MatMul|com.microsoft.FusedMatMul(~!Transpose(x),y)", 0, {}, kLastSwapped},
-    {"MatMulTranspose", "MatMul|com.microsoft.FusedMatMul(x,~!Transpose(y))", 0, {}, kLastSwapped},
+    {"MatMulTranspose", "MatMul|com.microsoft.FusedMatMul(~!Transpose(x),y)", 0, {}, kLastSwapped | kTight},
+    {"MatMulTranspose", "MatMul|com.microsoft.FusedMatMul(x,~!Transpose(y))", 0, {}, kLastSwapped | kTight},
     {"BiasGelu", "Gelu|com.microsoft.Gelu(!Add(x,!%))"},
     {"FastGelu", "Mul(Mul(x,#0.5),Add(!Tanh(Mul(Add(x,Mul(Pow(x,#3),#0.044715)),#0.7978845)),#1))", 0, {}, kNoOutput | kFloat},
     {"FastGelu", "Mul(Mul(x,#0.5),Add(!Tanh(Mul(Mul(x,#0.7978845),Add(Mul(x,Mul(x,#0.044715)),#1))),#1))", 0, {}, kNoOutput | kFloat},
-    {"QuickGelu", "Mul(!x,!Sigmoid(x))", 0, {}, kFloat},
-    {"QuickGelu", "Mul(!x,!Sigmoid(Mul(x,#)))", 0, {}, kFloat},
-    {"MatMulScale", "MatMul|com.microsoft.FusedMatMul(~!Mul(x,!#),y)"},
-    {"MatMulScale", "MatMul|com.microsoft.FusedMatMul(x,~!Mul(y,!#))"},
-    {"MatMulScale", "MatMul|com.microsoft.FusedMatMul(~!Div(x,!#),y)"},
-    {"MatMulScale", "MatMul|com.microsoft.FusedMatMul(x,~!Div(y,!#))"},
+    {"QuickGelu", "Mul(!x,!Sigmoid(Mul(!x,#)))", 0, {}, kFloat},
+    {"QuickGelu", "Mul(!x,!Sigmoid(!x))", 0, {}, kFloat},
+    {"MatMulScale", "MatMul|com.microsoft.FusedMatMul(~!Mul(x,!#),y)", 0, {}, kTight},
+    {"MatMulScale", "MatMul|com.microsoft.FusedMatMul(x,~!Mul(y,!#))", 0, {}, kTight},
+    {"MatMulScale", "MatMul|com.microsoft.FusedMatMul(~!Div(x,!#),y)", 0, {}, kTight},
+    {"MatMulScale", "MatMul|com.microsoft.FusedMatMul(x,~!Div(y,!#))", 0, {}, kTight},
     {"MatMulScale", "Mul(!MatMul|com.microsoft.FusedMatMul(x,y),!#)"},
     {"MatMulScale", "Div(!MatMul|com.microsoft.FusedMatMul(x,y),!#)"},
 };
@@ -113,6 +115,7 @@ constexpr CureRow kCures[] = {
     {"Gelu", "", "torch.onnx.export(…, opset_version=20) writes one Gelu"},
     {"LayerNorm", "", "torch.onnx.export(…, opset_version=17) writes one LayerNormalization"},
     {"ConvBatchNormalization", "", "model.eval() before torch.onnx.export"},
+    {"SkipLayerNorm", "cannot infer", "fix the sizes: --dim of the exporter, or FreeDimensionOverride of the session"},
     {"MatMulAdd", "open", "fix the sizes: --dim of the exporter, or FreeDimensionOverride of the session"},
     {"Attention", "", "torch.onnx.export(…, dynamo=True, opset_version=23) writes one Attention"},
 };
@@ -157,6 +160,9 @@ std::string_view number_text(std::string_view number) {
                                   : number;
 }
 
+// By pattern and the first node that makes a near match.
+using NearMatches = std::map<std::pair<std::string_view, std::int32_t>, UnfusedNodes>;
+
 }  // namespace
 
 class LoadedGraph::Fuser {
@@ -178,7 +184,7 @@ class LoadedGraph::Fuser {
 
   // Adds nodes that match the pattern but for few steps, by the first one that makes them a near match: the best match
   // of each.
-  void find_near(const FusionRow& row, std::map<std::pair<std::string_view, std::int32_t>, UnfusedNodes>& found) {
+  void find_near(const FusionRow& row, NearMatches& found) {
     const auto rank = [](const UnfusedNodes& near) {
       return std::pair(near.conditions.size(), -static_cast<std::ptrdiff_t>(near.nodes.size()));
     };
@@ -263,7 +269,8 @@ class LoadedGraph::Fuser {
 
   // The CPU computes most of float16 in float32, between Casts.
   bool fits_types(std::int32_t root) {
-    const ElementType type = graph_.type(graph_.node(root).outputs.front()).element;
+    const std::int32_t id = now_.core.empty() ? root : now_.core.front();
+    const ElementType type = graph_.type(graph_.node(id).outputs.front()).element;
     const bool is_half = is_float(type) && bits(type) == 16, is_number = type == ElementType::Float32 || is_half;
     const bool fits = !(is_on_host_ && is_half) && !(has(kSingle) && type != ElementType::Float32) &&
                       !(has(kFloat) && !is_number);
@@ -271,11 +278,12 @@ class LoadedGraph::Fuser {
   }
 
   bool fits_nodes() {
+    const bool is_over_others = has(kLastAxes) && std::ranges::any_of(now_.nodes, [&](std::int32_t id) {
+                                  return graph_.node(id).op == "ReduceMean" && !is_over_last(id);
+                                });
+    if (is_over_others && !miss([] { return "ReduceMean is not over the last axes"; })) return false;
     for (const std::int32_t id : now_.nodes) {
       const LoadedNode& node = graph_.node(id);
-      if (has(kLastAxes) && node.op == "ReduceMean" && !is_over_last(id) &&
-          !miss([] { return "ReduceMean is not over the last axes"; }))
-        return false;
       if (has(kBlocks) && dequantises(node) && (node.like == nullptr || node.like->integer("block_size", 0) == 0)) return false;
       if (has(kLastSwapped) && node.op == "Transpose" && !swaps_last(node)) return false;
       if (has(kLeastZero) && quantises(node) && !is_zero_least(node) &&
@@ -298,6 +306,7 @@ class LoadedGraph::Fuser {
 
   bool has_same_shape() {
     constexpr std::size_t kRank = 3;
+    if (!now_.bound.contains("x") || !now_.bound.contains("y")) return true;
     const ValueId x = now_.bound["x"], y = now_.bound["y"];
     const Shape *sizes = graph_.shape(x), *others = graph_.shape(y);
     if (sizes == nullptr || others == nullptr) return miss([] { return "the rank of an operand of Add is not known"; });
@@ -307,8 +316,9 @@ class LoadedGraph::Fuser {
     bool is_same = true;
     for (std::size_t i = 0; i < kRank; ++i) is_same = is_same && graph_.is_same_size(x, y, i);
     return is_same || miss([&] {
-             return cat("the operands of Add have shapes ", shape_text(x), " and ", shape_text(y),
-                        ", not known to be equal");
+             const std::string first = shape_text(x), second = shape_text(y);
+             return first == second ? "the runtime cannot infer that the operands of Add have equal shapes"
+                                    : cat("the operands of Add have shapes ", first, " and ", second);
            });
   }
 
@@ -316,7 +326,7 @@ class LoadedGraph::Fuser {
   bool sum_fits() {
     const ValueId left = now_.bound["x"], bias = now_.inputs.back();
     const Shape *rows = graph_.shape(left), *added = graph_.shape(bias);
-    if (rows == nullptr || added == nullptr || rows->size() < 2) return false;
+    if (rows == nullptr || added == nullptr || rows->size() < 2 || added->size() != 1) return false;
     if (!is_float(graph_.type(left).element) || graph_.type(left).element == ElementType::Float64)
       return miss([&] { return cat("the type is ", to_string(graph_.type(left).element)); });
     const Shape* columns = graph_.shape(now_.inputs[1]);
@@ -591,8 +601,8 @@ class LoadedGraph::Fuser {
     if (id < 0 || graph_.node(id).inputs.empty() || graph_.node(id).outputs.front() != value) return false;
     const LoadedNode& between = graph_.node(id);
     const ValueId source = between.inputs[0];
-    const bool is_made = between.file < 0 && between.op == "Reshape";  // what Gemm computes is flat
-    if (!is_made && !is_in_between(graph_, between)) return false;
+    const bool is_made = has(kAttention) && between.file < 0 && between.op == "Reshape";  // what Gemm computes is flat
+    if (!is_made && (!is_in_between(graph_, between) || (has(kTight) && !is_of(between, "Cast|Identity")))) return false;
     if (!is_made && !miss([&] {
           return cat(with_article(graph_, between), " is between ", op_of(graph_.writer(source), "the input"), " and ", op_of(reader));
         }))
@@ -648,7 +658,9 @@ class LoadedGraph::Fuser {
     const std::int32_t kept = row.keeps.empty() ? -1 : graph_.writer(now_.bound[row.keeps]);
     const std::string_view op = row.name == "MatMulTranspose" || row.name == "MatMulScale" ? "FusedMatMul"
                                 : row.name == "LayerNorm"                                  ? "LayerNormalization"
-                                                                                           : row.name;
+                                : row.name == "SkipLayerNorm"                              ? "SkipLayerNormalization"
+                                : row.name == "SimplifiedLayerNorm" ? "SimplifiedLayerNormalization"
+                                                                    : row.name;
     LoadedNode made = made_node(op, now_.inputs, results);
     made.made_of = graph_.note_fused(row.name, now_.nodes, results.front());
     if (kept >= 0) {
@@ -659,8 +671,12 @@ class LoadedGraph::Fuser {
     }
     if (op != "LayerNormalization") made.domain = "com.microsoft";
     const auto is_read = [&](std::int32_t id) { return !graph_.readers(graph_.node(id).outputs.front()).empty(); };
-    for (const std::int32_t id : now_.nodes)
-      if (!graph_.node(id).is_gone && (id == root || !is_read(id))) graph_.remove(id);
+    for (bool has_changed = true; std::exchange(has_changed, false);)
+      for (const std::int32_t id : now_.nodes)
+        if (!graph_.node(id).is_gone && (id == root || !is_read(id))) {
+          graph_.remove(id);
+          has_changed = true;
+        }
     graph_.add_node(std::move(made));
   }
 
@@ -759,9 +775,17 @@ bool LoadedGraph::fuse_early() {
   return has_changed;
 }
 
-void LoadedGraph::fuse_late(const Provider& provider, const std::vector<bool>& is_taken) {
+void LoadedGraph::fuse_late(const Provider& provider, const std::vector<bool>& is_taken,
+                            std::vector<UnfusedNodes>* unfused) {
   constexpr int kMostSteps = 10;
   Fuser fuser(*this, is_taken, provider.is_on_host);
+  NearMatches near;
+  // Near matches are those that the runtime meets first: later fusions take parts of them.
+  const auto find_near = [&](const FusionRow& row, int step) {
+    if (unfused != nullptr && step == 0) fuser.find_near(row, near);
+  };
+  for (const FusionRow& row : kFusions)
+    if (row.early_opset == 1) find_near(row, 0);
   bool has_changed = true;
   for (int step = 0; step < kMostSteps && std::exchange(has_changed, false); ++step)
     for (const std::string& name : provider.fusions) {
@@ -769,18 +793,16 @@ void LoadedGraph::fuse_late(const Provider& provider, const std::vector<bool>& i
       if (name == kSums) has_changed |= fuse_sums(false);
       for (const FusionRow& row : kFusions)
         if (row.name == name) has_changed |= fuser.fuse(row);
+      for (const FusionRow& row : kFusions)
+        if (row.name == name && name != kSums) find_near(row, step);
     }
-}
-
-std::vector<UnfusedNodes> LoadedGraph::find_near(const Provider& provider, const std::vector<bool>& is_taken) {
-  Fuser fuser(*this, is_taken, provider.is_on_host);
-  std::map<std::pair<std::string_view, std::int32_t>, UnfusedNodes> found;
-  for (const FusionRow& row : kFusions)
-    if (row.early_opset > 0 || std::ranges::find(provider.fusions, row.name) != provider.fusions.end())
-      fuser.find_near(row, found);
-  std::vector<UnfusedNodes> all;
-  for (auto& [key, near] : found) all.push_back(std::move(near));
-  return all;
+  for (auto& [key, each] : near) {
+    const std::vector<std::int32_t> core = files_of({key.second});
+    const auto has_core = [&](const FusedNodes& fused) {
+      return fused.pattern == key.first && std::ranges::includes(fused.nodes, core);
+    };
+    if (std::ranges::none_of(fused_, has_core)) unfused->push_back(std::move(each));
+  }
 }
 
 std::vector<std::int32_t> LoadedGraph::note_fused(std::string_view pattern, const std::vector<std::int32_t>& nodes, ValueId result) {

@@ -79,11 +79,9 @@ class LoadedGraph {
   // Work with channels last, where the provider does.
   void change_layout(const std::vector<std::int32_t>& nodes);
   // What the next levels fuse of the nodes that the provider took. Provider::fusions are names of the table in
-  // fusions.cpp.
-  void fuse_late(const Provider& provider, const std::vector<bool>& is_taken);
-  // What has been fused, and what nearly matches a pattern of that table.
-  const std::vector<FusedNodes>& fused() const { return fused_; }
-  std::vector<UnfusedNodes> find_near(const Provider& provider, const std::vector<bool>& is_taken);
+  // fusions.cpp. `unfused`, unless null, gets what nearly matches a pattern of that table.
+  void fuse_late(const Provider& provider, const std::vector<bool>& is_taken, std::vector<UnfusedNodes>* unfused);
+  const std::vector<FusedNodes>& fused() const { return fused_; }  // on any level
   // By node of the file: whether a node that is left does its work, as a reader of the graph would say it. From each
   // result that is left, the file's graph is walked back to tensors that are left, too. `copied` are written by copies.
   std::vector<bool> covered(const std::vector<ValueId>& copied) const;

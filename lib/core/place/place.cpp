@@ -80,11 +80,9 @@ class Placer {
       if (is_taken[index(n)] && is_in(provider_.channels_last, nodes_[index(n)])) moved.push_back(n);
     }
     if (!provider_.channels_last.empty()) loaded_.change_layout(moved);
-    if (form_ == PlacementForm::Default) loaded_.fuse_late(provider_, is_taken);
-    if (with_fusions_ && form_ == PlacementForm::Default) {
-      result_.unfused = loaded_.find_near(provider_, is_taken);
-      result_.fused = loaded_.fused();
-    }
+    if (form_ == PlacementForm::Default)
+      loaded_.fuse_late(provider_, is_taken, with_fusions_ ? &result_.unfused : nullptr);
+    if (with_fusions_) result_.fused = loaded_.fused();
     std::vector<ValueId> copied;
     for (const PlacedCopy& copy : result_.copies)
       if (copy.is_to_host) copied.push_back(copy.value);
