@@ -113,7 +113,7 @@ const Broken kBroken[] = {
     {"a mask of bools", "attention", "mask:i64", "mask:bool", "mask of type bool"},
     {"no mask", "attention", "p = Softmax(s2)", "p = Softmax(s1)", "no Add is between Div and Softmax"},
     {"a product as scale", "attention", "s1 = Div(s0, root)", "s1 = Mul(s0, root)", "a Mul is where the pattern has Div"},
-    {"a Cast before Softmax", "attention", "p = Softmax(s2) {axis=3}", "s3 = Cast(s2) {to=11}; p3 = Softmax(s3) {axis=3}; p = Cast(p3) {to=1}", "a Cast to float64 is between Add and Softmax"},
+    {"a Cast before Softmax", "attention", "p = Softmax(s2) {axis=3}", "s3 = Cast(s2) {to=11}; p3 = Softmax(s3) {axis=3}; p = Cast(p3) {to=1}", "a Cast to float32 is between Softmax and MatMul"},
     {"Softmax is read twice", "attention", "", "; z = Relu(p)", "the result of Softmax is read twice: by MatMul and Relu"},
     {"Softmax is an output", "attention", "", " => y, p", "the result of Softmax is an output of the model"},
     {"another axis", "attention", "{axis=3}", "{axis=-1}", "Softmax has axis -1, not 3"},

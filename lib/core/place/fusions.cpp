@@ -63,8 +63,8 @@ constexpr FusionRow kFusions[] = {
     {"ConvBatchNormalization", "BatchNormalization(!Conv(x,@),@,@,@,@)", 1, {}, kNone, 1, "BatchNormalization is in training mode, or an operand is not stored"},
     {"MatMulAdd", "Add(!MatMul(x,!@),!%)", 1, {}, kSum, 1, "a dim of what MatMul reads is open"},
     {"GemmActivation", "Relu|Sigmoid|Tanh|LeakyRelu|Elu|HardSigmoid|Selu|Softplus|Softsign|ThresholdedRelu(!Gemm(x,w))", 0, {}, kSingle},
-    {"QLinearConv", "QuantizeLinear(!Conv(!DequantizeLinear(x),DequantizeLinear(w)))"},
     {"QLinearConv", "QuantizeLinear(Relu(!Conv(!DequantizeLinear(x),DequantizeLinear(w))))", 0, {}, kLeastZero},
+    {"QLinearConv", "QuantizeLinear(!Conv(!DequantizeLinear(x),DequantizeLinear(w)))"},
     {"QLinearConv", "!Conv(!DequantizeLinear(x),!DequantizeLinear(w))", 0, {}, kNone, 1, "no QuantizeLinear follows Conv"},
     {"QGemm", "QuantizeLinear(!Gemm(!DequantizeLinear(x),DequantizeLinear(w)))"},
     {"QLinearMatMul", "QuantizeLinear(!MatMul(!DequantizeLinear(x),DequantizeLinear(w)))"},
@@ -508,9 +508,10 @@ class LoadedGraph::Fuser {
     }
     take();  // (
     if (!is_of(node, word)) {
-      constexpr std::string_view kAlike = "Add|Sub|Mul|Div";
       const std::string_view wanted = word.substr(0, word.find('|'));
-      if (is_core || !is_of(node, kAlike) || kAlike.find(wanted) == std::string_view::npos ||
+      const bool is_alike = (wanted == "Div" && is_of(node, "Mul")) || (wanted == "Mul" && is_of(node, "Div")) ||
+                            (wanted == "Add" && is_of(node, "Sub")) || (wanted == "Sub" && is_of(node, "Add"));
+      if (is_core || !is_alike ||
           !miss([&] { return cat(with_article(graph_, node), " is where the pattern has ", wanted); }))
         return false;
     }
@@ -704,7 +705,7 @@ class LoadedGraph::Fuser {
     };
     std::optional<std::int64_t> axis, begin, end;
     if (node.op == "Gather") {
-      axis = node.axes.empty() ? node.like->integer("axis", 0) : node.axes.front();
+      axis = !node.axes.empty() ? node.axes.front() : node.like == nullptr ? 0 : node.like->integer("axis", 0);
       begin = stored_integer(node.inputs[1]);
       end = begin;
     } else if (node.op == "Slice" && node.inputs.size() > 2) {
