@@ -26,18 +26,20 @@ namespace {
 // What a match must fulfil beside its pattern.
 enum Extra : unsigned {
   kNone = 0,
-  kLastSwapped = 1,   // a Transpose in it swaps the last two dims
-  kSameShape = 2,     // x and y have three dims, which are equal
-  kLastAxes = 4,      // its means are over the last dims
-  kSingle = 8,        // in float32
-  kFloat = 16,        // in a float type
-  kNoOutput = 32,     // its result is no output of the model
-  kOrdered = 64,      // sums and products have their operands in the order of the pattern
-  kLeastZero = 128,   // its last QuantizeLinear maps zero to the least integer
-  kBlocks = 1024,     // its DequantizeLinear has blocks
-  kSum = 256,         // see sum_fits()
-  kTight = 2048,      // a view between its nodes is no near match
-  kAttention = 512,   // see attention_fits()
+  kLastSwapped = 1 << 0,    // a Transpose in it swaps the last two dims
+  kSameShape = 1 << 1,      // x and y have three dims, which are equal
+  kLastAxes = 1 << 2,       // its means are over the last dims
+  kSingle = 1 << 3,         // in float32
+  kFloat = 1 << 4,          // in a float type
+  kNoOutput = 1 << 5,       // its result is no output of the model
+  kOrdered = 1 << 6,        // sums and products have their operands in the order of the pattern
+  kLeastZero = 1 << 7,      // its last QuantizeLinear maps zero to the least integer
+  kBlocks = 1 << 8,         // its DequantizeLinear has blocks
+  kSum = 1 << 9,            // see sum_fits()
+  kBytes = 1 << 10,         // of uint8: int8 depends on the processor
+  kRanked = 1 << 11,        // the runtime infers the rank of x
+  kTight = 1 << 12,         // a view between its nodes is no near match
+  kAttention = 1 << 13,     // see attention_fits()
 };
 
 // A pattern is the last node with what it reads: `x` is any tensor, and each `x` the same one; `#1.7` is a stored
@@ -63,15 +65,15 @@ constexpr FusionRow kFusions[] = {
     {"ConvBatchNormalization", "BatchNormalization(!Conv(x,@),@,@,@,@)", 1, {}, kNone, 1, "BatchNormalization is in training mode, or an operand is not stored"},
     {"MatMulAdd", "Add(!MatMul(x,!@),!%)", 1, {}, kSum, 1, "a dim of what MatMul reads is open"},
     {"GemmActivation", "Relu|Sigmoid|Tanh|LeakyRelu|Elu|HardSigmoid|Selu|Softplus|Softsign|ThresholdedRelu(!Gemm(x,w))", 0, {}, kSingle},
-    {"QLinearConv", "QuantizeLinear(Relu(!Conv(!DequantizeLinear(x),DequantizeLinear(w))))", 0, {}, kLeastZero},
-    {"QLinearConv", "QuantizeLinear(!Conv(!DequantizeLinear(x),DequantizeLinear(w)))"},
-    {"QLinearConv", "!Conv(!DequantizeLinear(x),!DequantizeLinear(w))", 0, {}, kNone, 1, "no QuantizeLinear follows Conv"},
-    {"QGemm", "QuantizeLinear(!Gemm(!DequantizeLinear(x),DequantizeLinear(w)))"},
-    {"QLinearMatMul", "QuantizeLinear(!MatMul(!DequantizeLinear(x),DequantizeLinear(w)))"},
+    {"QLinearConv", "QuantizeLinear(Relu(!Conv(!DequantizeLinear(x),DequantizeLinear(w))))", 0, {}, kLeastZero | kBytes},
+    {"QLinearConv", "QuantizeLinear(!Conv(!DequantizeLinear(x),DequantizeLinear(w)))", 0, {}, kBytes},
+    {"QLinearConv", "!Conv(!DequantizeLinear(x),!DequantizeLinear(w))", 0, {}, kBytes, 1, "no QuantizeLinear follows Conv"},
+    {"QGemm", "QuantizeLinear(!Gemm(!DequantizeLinear(x),DequantizeLinear(w)))", 0, {}, kBytes},
+    {"QLinearMatMul", "QuantizeLinear(!MatMul(!DequantizeLinear(x),DequantizeLinear(w)))", 0, {}, kBytes},
     {"MatMulNBits", "!MatMul(x,!DequantizeLinear(@,@))", 0, {}, kBlocks},
-    {"QLinearAdd", "QuantizeLinear(!Add(!DequantizeLinear(x),DequantizeLinear(y)))"},
-    {"QLinearMul", "QuantizeLinear(!Mul(!DequantizeLinear(x),DequantizeLinear(y)))"},
-    {"QLinearUnary", "QuantizeLinear(Sigmoid|LeakyRelu|AveragePool|GlobalAveragePool|Softmax(!DequantizeLinear(x)))"},
+    {"QLinearAdd", "QuantizeLinear(!Add(!DequantizeLinear(x),DequantizeLinear(y)))", 0, {}, kBytes},
+    {"QLinearMul", "QuantizeLinear(!Mul(!DequantizeLinear(x),DequantizeLinear(y)))", 0, {}, kBytes},
+    {"QLinearUnary", "QuantizeLinear(Sigmoid|LeakyRelu|AveragePool|GlobalAveragePool|Softmax(!DequantizeLinear(x)))", 0, {}, kBytes},
     {"DynamicQuantizeMatMul", "Add(Mul(Cast(!MatMulInteger(!DynamicQuantizeLinear(x),w)),Mul(s,@)),!%)", 0, {}, kNone, 0},
     {"DynamicQuantizeMatMul", "Mul(Cast(!MatMulInteger(!DynamicQuantizeLinear(x),w)),Mul(s,@))"},
     {"Gelu", "Mul(Mul(x,Add(!Erf(Div(x,#1.4142135)),#1)),#0.5)", 20},
@@ -91,7 +93,7 @@ constexpr FusionRow kFusions[] = {
     {"SkipLayerNorm", "LayerNormalization(!Add(x,y),@)", 0, {}, kSameShape | kFloat},
     {"MatMulTranspose", "MatMul|com.microsoft.FusedMatMul(~!Transpose(x),y)", 0, {}, kLastSwapped | kTight},
     {"MatMulTranspose", "MatMul|com.microsoft.FusedMatMul(x,~!Transpose(y))", 0, {}, kLastSwapped | kTight},
-    {"BiasGelu", "Gelu|com.microsoft.Gelu(!Add(x,!%))"},
+    {"BiasGelu", "Gelu|com.microsoft.Gelu(!Add(x,!%))", 0, {}, kRanked},
     {"FastGelu", "Mul(Mul(x,#0.5),Add(!Tanh(Mul(Add(x,Mul(Pow(x,#3),#0.044715)),#0.7978845)),#1))", 0, {}, kNoOutput | kFloat},
     {"FastGelu", "Mul(Mul(x,#0.5),Add(!Tanh(Mul(Mul(x,#0.7978845),Add(Mul(x,Mul(x,#0.044715)),#1))),#1))", 0, {}, kNoOutput | kFloat},
     {"QuickGelu", "Mul(!x,!Sigmoid(Mul(!x,#)))", 0, {}, kFloat},
@@ -161,7 +163,12 @@ std::string_view number_text(std::string_view number) {
 }
 
 // By pattern and the first node that makes a near match.
-using NearMatches = std::map<std::pair<std::string_view, std::int32_t>, UnfusedNodes>;
+struct NearMatch {
+  UnfusedNodes match;
+  std::int32_t root = -1;
+  std::size_t fused = 0;  // patterns before it
+};
+using NearMatches = std::map<std::pair<std::string_view, std::int32_t>, NearMatch>;
 
 }  // namespace
 
@@ -196,8 +203,8 @@ class LoadedGraph::Fuser {
       for (const CureRow& cure : kCures)
         if (near.cure.empty() && (cure.pattern.empty() || cure.pattern == row.name) && near.conditions.front().find(cure.condition) != std::string::npos)
           near.cure = cure.cure;
-      const auto [known, is_new] = found.try_emplace({row.name, now_.core.front()}, near);
-      if (!is_new && rank(near) < rank(known->second)) known->second = std::move(near);
+      const auto [known, is_new] = found.try_emplace({row.name, now_.core.front()}, NearMatch{near, id, graph_.fused_.size()});
+      if (!is_new && rank(near) < rank(known->second.match)) known->second = {std::move(near), id, graph_.fused_.size()};
     }
   }
 
@@ -227,7 +234,7 @@ class LoadedGraph::Fuser {
     extra_ = row.extra;
     most_misses_ = most_misses;
     return match_node(root) && is_read_by_pattern(root) && fits_types(root) && fits_nodes() &&
-           (!has(kSameShape) || has_same_shape()) && (!has(kSum) || sum_fits()) &&
+           (!has(kRanked) || is_ranked()) && (!has(kSameShape) || has_same_shape()) && (!has(kSum) || sum_fits()) &&
            (!has(kAttention) || attention_fits(root));
   }
   bool has(Extra extra) const { return (extra_ & extra) != 0; }
@@ -284,6 +291,9 @@ class LoadedGraph::Fuser {
     if (is_over_others && !miss([] { return "ReduceMean is not over the last axes"; })) return false;
     for (const std::int32_t id : now_.nodes) {
       const LoadedNode& node = graph_.node(id);
+      const bool is_byte = !has(kBytes) || graph_.is_constant(node.inputs[0]) ||
+                           graph_.type(quantises(node) ? node.outputs[0] : node.inputs[0]).element == ElementType::Uint8;
+      if ((quantises(node) || dequantises(node)) && !is_byte) return false;
       if (has(kBlocks) && dequantises(node) && (node.like == nullptr || node.like->integer("block_size", 0) == 0)) return false;
       if (has(kLastSwapped) && node.op == "Transpose" && !swaps_last(node)) return false;
       if (has(kLeastZero) && quantises(node) && !is_zero_least(node) &&
@@ -302,6 +312,12 @@ class LoadedGraph::Fuser {
 
   std::string shape_text(ValueId value) const {
     return cat("[", base::joined(*graph_.shape(value), ", ", [](const Dim& dim) { return dim.to_string(); }), "]");
+  }
+
+  bool is_ranked() {
+    const auto x = now_.bound.find("x");
+    return x == now_.bound.end() || !graph_.values_[at(x->second)].is_unranked ||
+           miss([] { return "the runtime cannot infer the shape of what Add reads"; });
   }
 
   bool has_same_shape() {
@@ -728,6 +744,7 @@ class LoadedGraph::Fuser {
 
   bool fuse_split(ValueId value) {
     std::vector<Piece> pieces;
+    if (graph_.values_[at(value)].is_vague || op_of(graph_.writer(value)) == "Shape") return false;
     for (const std::int32_t reader : graph_.readers(value)) {
       const std::optional<Piece> piece = piece_of(reader, value);
       if (piece && (pieces.empty() || piece->axis == pieces.front().axis)) pieces.push_back(*piece);
@@ -797,12 +814,15 @@ void LoadedGraph::fuse_late(const Provider& provider, const std::vector<bool>& i
       for (const FusionRow& row : kFusions)
         if (row.name == name && name != kSums) find_near(row, step);
     }
+  // Later steps may fuse the same nodes after all, or the last one by another pattern.
   for (auto& [key, each] : near) {
-    const std::vector<std::int32_t> core = files_of({key.second});
-    const auto has_core = [&](const FusedNodes& fused) {
-      return fused.pattern == key.first && std::ranges::includes(fused.nodes, core);
+    const std::vector<std::int32_t> core = files_of({key.second}), root = files_of({each.root});
+    const auto is_fused = [&, &pattern = key.first](const FusedNodes& fused) {
+      const std::vector<std::int32_t>& part = fused.pattern == pattern ? core : root;
+      return !part.empty() && std::ranges::includes(fused.nodes, part);
     };
-    if (std::ranges::none_of(fused_, has_core)) unfused->push_back(std::move(each));
+    if (std::none_of(fused_.begin() + static_cast<std::ptrdiff_t>(each.fused), fused_.end(), is_fused))
+      unfused->push_back(std::move(each.match));
   }
 }
 
