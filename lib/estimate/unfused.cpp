@@ -26,8 +26,7 @@ std::optional<double> missed_seconds(const Model& model, const EstimateRequest& 
   for (const std::int32_t id : nodes)
     for (const ValueId output : graph.node(id).outputs) {
       std::int64_t readers = 0;
-      for (const std::int32_t reader : nodes)
-        readers += std::ranges::count(graph.node(reader).inputs, output);
+      for (const std::int32_t reader : nodes) readers += std::ranges::count(graph.node(reader).inputs, output);
       if (output == kAbsent || readers == 0) continue;
       const TensorType& type = analysis.types[at(output)];
       if (!type.shape) return std::nullopt;
@@ -43,7 +42,8 @@ std::optional<double> missed_seconds(const Model& model, const EstimateRequest& 
 
 void add_unfused(const Model& model, const EstimateRequest& request, Findings& findings) {
   const bool is_nvidia = request.device && request.device->vendor == "NVIDIA";
-  const Provider provider = request.providers.empty() ? find_provider(is_nvidia ? "cuda" : "cpu") : request.providers.front();
+  const Provider provider =
+      request.providers.empty() ? find_provider(is_nvidia ? "cuda" : "cpu") : request.providers.front();
   const Analysis& analysis = findings.analysis;
   const GraphPlacement placed = place(model, analysis, provider, {.with_fusions = true});
   EstimateDocument& estimate = findings.estimate;

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "pagoda/base/text.h"
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/placement.h"
-#include "pagoda/base/text.h"
 #include "pagoda/documents/provider.h"
 #include "support/text_graph.h"
 
@@ -188,9 +188,11 @@ TEST_CASE("what only looks alike is no near match") {
       {"a gate of another tensor", "x:f32[B,8], z:f32[B,8] -> s = Sigmoid(z); y = Mul(x, s)"},
       {"the gate of a recurrent cell", "x:f32[B,8], z:f32[B,8] -> t = Tanh(z); y = Mul(x, t)"},
       {"a scale for each channel", "x:f32[B,8], g:f32[8]=const, w:f32[8,4]=const -> m = Mul(x, g); y = MatMul(m, w)"},
-      {"heads that are turned", "x:f32[B,8,2,4], w:f32[4,4]=const -> t = Transpose(x) {perm=[0,2,1,3]}; y = MatMul(t, w)"},
+      {"heads that are turned",
+       "x:f32[B,8,2,4], w:f32[4,4]=const -> t = Transpose(x) {perm=[0,2,1,3]}; y = MatMul(t, w)"},
       {"a mean over pixels", "x:f32[B,8,4,4] -> y = ReduceMean(x)"},
-      {"positions", "opset=17: x:f32[B,4,8], p:f32[1,4,8]=const, g:f32[8]=const -> a = Add(x, p); y = LayerNormalization(a, g)"},
+      {"positions",
+       "opset=17: x:f32[B,4,8], p:f32[1,4,8]=const, g:f32[8]=const -> a = Add(x, p); y = LayerNormalization(a, g)"},
   };
   for (const Row& each : kRows) {
     CAPTURE(std::string(each.what));

@@ -3,10 +3,10 @@
 // Source: onnxruntime/core/optimizer/{*_fusion.cc,graph_transformer_utils.cc}, releases 1.27 and 1.31; compared with
 // the graphs that the runtime writes.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <iterator>
-#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -26,27 +26,27 @@ namespace {
 // What a match must fulfil beside its pattern.
 enum Extra : unsigned {
   kNone = 0,
-  kLastSwapped = 1 << 0,    // a Transpose in it swaps the last two dims
-  kSameShape = 1 << 1,      // x and y have three dims, which are equal
-  kLastAxes = 1 << 2,       // its means are over the last dims
-  kSingle = 1 << 3,         // in float32
-  kFloat = 1 << 4,          // in a float type
-  kNoOutput = 1 << 5,       // its result is no output of the model
-  kOrdered = 1 << 6,        // sums and products have their operands in the order of the pattern
-  kLeastZero = 1 << 7,      // its last QuantizeLinear maps zero to the least integer
-  kBlocks = 1 << 8,         // its DequantizeLinear has blocks
-  kSum = 1 << 9,            // see sum_fits()
-  kBytes = 1 << 10,         // of uint8: int8 depends on the processor
-  kRanked = 1 << 11,        // the runtime infers the rank of x
-  kTight = 1 << 12,         // a view between its nodes is no near match
-  kAttention = 1 << 13,     // see attention_fits()
+  kLastSwapped = 1 << 0,  // a Transpose in it swaps the last two dims
+  kSameShape = 1 << 1,    // x and y have three dims, which are equal
+  kLastAxes = 1 << 2,     // its means are over the last dims
+  kSingle = 1 << 3,       // in float32
+  kFloat = 1 << 4,        // in a float type
+  kNoOutput = 1 << 5,     // its result is no output of the model
+  kOrdered = 1 << 6,      // sums and products have their operands in the order of the pattern
+  kLeastZero = 1 << 7,    // its last QuantizeLinear maps zero to the least integer
+  kBlocks = 1 << 8,       // its DequantizeLinear has blocks
+  kSum = 1 << 9,          // see sum_fits()
+  kBytes = 1 << 10,       // of uint8: int8 depends on the processor
+  kRanked = 1 << 11,      // the runtime infers the rank of x
+  kTight = 1 << 12,       // a view between its nodes is no near match
+  kAttention = 1 << 13,   // see attention_fits()
 };
 
 // A pattern is the last node with what it reads: `x` is any tensor, and each `x` the same one; `#1.7` is a stored
-// number, `#` any stored number, `@` a stored tensor, `%` a row that is stored or an input of the model; `a:Op(…)` names
-// a node's result. Operands that follow those of the pattern are free. Sums and products may have their operands in
-// either order. All nodes but the last are read by others of the pattern alone; one with `~` may have other readers and
-// then stays.
+// number, `#` any stored number, `@` a stored tensor, `%` a row that is stored or an input of the model; `a:Op(…)`
+// names a node's result. Operands that follow those of the pattern are free. Sums and products may have their operands
+// in either order. All nodes but the last are read by others of the pattern alone; one with `~` may have other readers
+// and then stays.
 // `!` is before what makes nodes a near match of the pattern. So many of the other steps may fail as the row says: a
 // node between two of the pattern, a missing or another node, another number, a second reader.
 struct FusionRow {
@@ -199,12 +199,16 @@ class LoadedGraph::Fuser {
       if (!is_root(row, graph_.node(id)) || !matches(row, id, row.most_misses) || now_.core.empty()) continue;
       if (now_.misses.empty() && !row.because.empty()) now_.misses.emplace_back(row.because);
       if (now_.misses.empty()) continue;
-      UnfusedNodes near{.pattern = row.name, .nodes = graph_.files_of(now_.nodes), .conditions = std::move(now_.misses), .cure = {}};
+      UnfusedNodes near{
+          .pattern = row.name, .nodes = graph_.files_of(now_.nodes), .conditions = std::move(now_.misses), .cure = {}};
       for (const CureRow& cure : kCures)
-        if (near.cure.empty() && (cure.pattern.empty() || cure.pattern == row.name) && near.conditions.front().find(cure.condition) != std::string::npos)
+        if (near.cure.empty() && (cure.pattern.empty() || cure.pattern == row.name) &&
+            near.conditions.front().find(cure.condition) != std::string::npos)
           near.cure = cure.cure;
-      const auto [known, is_new] = found.try_emplace({row.name, now_.core.front()}, NearMatch{near, id, graph_.fused_.size()});
-      if (!is_new && rank(near) < rank(known->second.match)) known->second = {std::move(near), id, graph_.fused_.size()};
+      const auto [known, is_new] =
+          found.try_emplace({row.name, now_.core.front()}, NearMatch{near, id, graph_.fused_.size()});
+      if (!is_new && rank(near) < rank(known->second.match))
+        known->second = {std::move(near), id, graph_.fused_.size()};
     }
   }
 
@@ -279,8 +283,8 @@ class LoadedGraph::Fuser {
     const std::int32_t id = now_.core.empty() ? root : now_.core.front();
     const ElementType type = graph_.type(graph_.node(id).outputs.front()).element;
     const bool is_half = is_float(type) && bits(type) == 16, is_number = type == ElementType::Float32 || is_half;
-    const bool fits = !(is_on_host_ && is_half) && !(has(kSingle) && type != ElementType::Float32) &&
-                      !(has(kFloat) && !is_number);
+    const bool fits =
+        !(is_on_host_ && is_half) && !(has(kSingle) && type != ElementType::Float32) && !(has(kFloat) && !is_number);
     return fits || miss([&] { return cat("the type is ", to_string(type)); });
   }
 
@@ -291,10 +295,12 @@ class LoadedGraph::Fuser {
     if (is_over_others && !miss([] { return "ReduceMean is not over the last axes"; })) return false;
     for (const std::int32_t id : now_.nodes) {
       const LoadedNode& node = graph_.node(id);
-      const bool is_byte = !has(kBytes) || graph_.is_constant(node.inputs[0]) ||
-                           graph_.type(quantises(node) ? node.outputs[0] : node.inputs[0]).element == ElementType::Uint8;
+      const bool is_byte =
+          !has(kBytes) || graph_.is_constant(node.inputs[0]) ||
+          graph_.type(quantises(node) ? node.outputs[0] : node.inputs[0]).element == ElementType::Uint8;
       if ((quantises(node) || dequantises(node)) && !is_byte) return false;
-      if (has(kBlocks) && dequantises(node) && (node.like == nullptr || node.like->integer("block_size", 0) == 0)) return false;
+      if (has(kBlocks) && dequantises(node) && (node.like == nullptr || node.like->integer("block_size", 0) == 0))
+        return false;
       if (has(kLastSwapped) && node.op == "Transpose" && !swaps_last(node)) return false;
       if (has(kLeastZero) && quantises(node) && !is_zero_least(node) &&
           !miss([] { return "a Relu is before QuantizeLinear, whose zero point is not the least integer"; }))
@@ -328,7 +334,8 @@ class LoadedGraph::Fuser {
     if (sizes == nullptr || others == nullptr) return miss([] { return "the rank of an operand of Add is not known"; });
     if (graph_.is_constant(x) || graph_.is_constant(y)) return false;  // a bias, or positions
     if (sizes->size() != kRank || others->size() != kRank)
-      return miss([&] { return cat("the operands of Add have ranks ", sizes->size(), " and ", others->size(), ", not 3"); });
+      return miss(
+          [&] { return cat("the operands of Add have ranks ", sizes->size(), " and ", others->size(), ", not 3"); });
     bool is_same = true;
     for (std::size_t i = 0; i < kRank; ++i) is_same = is_same && graph_.is_same_size(x, y, i);
     return is_same || miss([&] {
@@ -365,7 +372,9 @@ class LoadedGraph::Fuser {
     constexpr std::int64_t kLastOpset = 12;
     constexpr std::array<std::int64_t, 4> kHeads = {0, 2, 1, 3}, kTurned = {0, 2, 3, 1};
     const std::int64_t opset = graph_.model_.opset("");
-    const auto fail = [&](bool fails, const auto& words, bool is_first = false) { return !fails || miss(words, is_first); };
+    const auto fail = [&](bool fails, const auto& words, bool is_first = false) {
+      return !fails || miss(words, is_first);
+    };
     const auto number = [](const LoadedNode& node, std::string_view name, std::int64_t otherwise) {
       return node.like == nullptr ? otherwise : node.like->integer(std::string(name), otherwise);
     };
@@ -375,16 +384,20 @@ class LoadedGraph::Fuser {
       const LoadedNode& node = graph_.node(id);
       if (node.op == "Transpose") transposes.push_back(id);
       if (node.op == "Div") divisor = number_of(node.inputs[1]);
-      if (const TensorValue* sizes = node.op == "Reshape" && node.inputs.size() > 1 ? graph_.known(node.inputs[1]) : nullptr) {
+      if (const TensorValue* sizes =
+              node.op == "Reshape" && node.inputs.size() > 1 ? graph_.known(node.inputs[1]) : nullptr) {
         std::vector<std::int64_t> shape;
         for (const Scalar& each : *sizes) shape.push_back(integer_of(each).value_or(0));
         const bool is_whole = id == root && shape.size() == 3 && shape[0] == 0 && shape[1] == 0;
-        const bool is_split = id != root && shape.size() == 4 && shape[0] == 0 && shape[1] <= 0 && shape[2] > 0 && shape[3] > 0;
+        const bool is_split =
+            id != root && shape.size() == 4 && shape[0] == 0 && shape[1] <= 0 && shape[2] > 0 && shape[3] > 0;
         if (is_split) head = static_cast<double>(shape[3]);
-        if (!fail(!is_whole && !is_split, [&] { return cat("the shape of Reshape is [", numbers_text(shape), "]"); })) return false;
+        if (!fail(!is_whole && !is_split, [&] { return cat("the shape of Reshape is [", numbers_text(shape), "]"); }))
+          return false;
       }
       const std::int64_t axis = number(node, "axis", -1);
-      if (!fail(node.op == "Softmax" && axis != 3, [&] { return cat("Softmax has axis ", axis, ", not 3"); })) return false;
+      if (!fail(node.op == "Softmax" && axis != 3, [&] { return cat("Softmax has axis ", axis, ", not 3"); }))
+        return false;
     }
     if (!fail(divisor && head && std::abs(*divisor - std::sqrt(*head)) > 1e-3 * *divisor, [&] {
           return cat("the divisor of Div is ", base::shortest(*divisor), ", not the root of ", base::shortest(*head));
@@ -394,16 +407,16 @@ class LoadedGraph::Fuser {
       const auto& wanted = i == 2 ? kTurned : kHeads;
       const LoadedNode& node = graph_.node(transposes[i]);
       const std::vector<std::int64_t> perm = perm_of(node);
-      if (!fail(!std::ranges::equal(perm, wanted), [&] {
-            return cat("Transpose has perm [", numbers_text(perm), "], not [", numbers_text(wanted), "]");
-          }))
+      if (!fail(!std::ranges::equal(perm, wanted),
+                [&] { return cat("Transpose has perm [", numbers_text(perm), "], not [", numbers_text(wanted), "]"); }))
         return false;
     }
     if (const auto mask = now_.bound.find("m"); mask != now_.bound.end()) {
       const Shape* sizes = graph_.shape(mask->second);
       const ElementType type = graph_.type(mask->second).element;
       const bool is_taken = type == ElementType::Int64 || type == ElementType::Int32 || type == ElementType::Float32;
-      if (!fail(sizes != nullptr && sizes->size() != 2, [&] { return cat("mask of rank ", sizes->size(), ", not 2"); }) ||
+      if (!fail(sizes != nullptr && sizes->size() != 2,
+                [&] { return cat("mask of rank ", sizes->size(), ", not 2"); }) ||
           !fail(!is_taken, [&] { return cat("mask of type ", to_string(type)); }))
         return false;
     }
@@ -411,28 +424,41 @@ class LoadedGraph::Fuser {
       const std::int32_t norm = graph_.writer(x->second);
       std::vector<std::string> others = {"MatMul", "MatMul", "MatMul", "Add"};
       for (const std::int32_t reader : graph_.readers(x->second))
-        if (const auto found = std::ranges::find(others, op_of(reader)); found != others.end()) others.erase(found);
-        else if (op_of(reader) != "Shape") others.push_back(op_of(reader));
-      if (!fail(op_of(norm) != "LayerNormalization", [&] { return cat("what Q, K and V read is written by ", op_of(norm), ", not by LayerNormalization"); }) ||
-          !fail(op_of(norm) == "LayerNormalization" && !others.empty() && !now_.is_gemm, [&] { return cat(op_of(norm), " is not read by three MatMul and one Add alone"); }) ||
-          !fail(!is_projected(root, x->second), [] { return "no MatMul, bias and sum with what Q, K and V read follow"; }))
+        if (const auto found = std::ranges::find(others, op_of(reader)); found != others.end())
+          others.erase(found);
+        else if (op_of(reader) != "Shape")
+          others.push_back(op_of(reader));
+      if (!fail(
+              op_of(norm) != "LayerNormalization",
+              [&] { return cat("what Q, K and V read is written by ", op_of(norm), ", not by LayerNormalization"); }) ||
+          !fail(op_of(norm) == "LayerNormalization" && !others.empty() && !now_.is_gemm,
+                [&] { return cat(op_of(norm), " is not read by three MatMul and one Add alone"); }) ||
+          !fail(!is_projected(root, x->second),
+                [] { return "no MatMul, bias and sum with what Q, K and V read follow"; }))
         return false;
     }
-    if (!fail(now_.is_gemm && now_.misses.empty(), [] { return "MatMul and Add have become Gemm first, as all sizes are fixed"; })) return false;
-    return fail(opset > kLastOpset, [&] { return cat("the model has opset ", opset, ", and the pattern ends with ", kLastOpset); }, true);
+    if (!fail(now_.is_gemm && now_.misses.empty(),
+              [] { return "MatMul and Add have become Gemm first, as all sizes are fixed"; }))
+      return false;
+    return fail(
+        opset > kLastOpset,
+        [&] { return cat("the model has opset ", opset, ", and the pattern ends with ", kLastOpset); }, true);
   }
 
   // A product with stored weights, a bias and the sum with `x` follow.
   bool is_projected(std::int32_t root, ValueId x) const {
     const auto next = [&](std::int32_t id, std::string_view op) {
       const std::vector<std::int32_t>& readers = graph_.readers(graph_.node(id).outputs.front());
-      return readers.size() == 1 && op_of(readers[0]) == op && graph_.node(readers[0]).inputs[0] == graph_.node(id).outputs[0]
+      return readers.size() == 1 && op_of(readers[0]) == op &&
+                     graph_.node(readers[0]).inputs[0] == graph_.node(id).outputs[0]
                  ? readers[0]
                  : -1;
     };
     if (now_.is_gemm) return true;
     const std::int32_t product = next(root, "MatMul"), biased = product < 0 ? -1 : next(product, "Add");
-    if (biased < 0 || !graph_.is_constant(graph_.node(product).inputs[1]) || !graph_.is_constant(graph_.node(biased).inputs[1])) return false;
+    if (biased < 0 || !graph_.is_constant(graph_.node(product).inputs[1]) ||
+        !graph_.is_constant(graph_.node(biased).inputs[1]))
+      return false;
     const std::int32_t sum = next(biased, "Add");
     return sum >= 0 && graph_.node(sum).inputs[1] == x;
   }
@@ -593,8 +619,8 @@ class LoadedGraph::Fuser {
     if (mark == '%') {
       if (!is_stored && !is_input) return fails([&] { return cat("an operand of ", op, where()); });
       return (sizes != nullptr && sizes->size() == 1) || miss([&] {
-               return cat("an operand of ", op, " has ", sizes == nullptr ? "an unknown rank" : cat("shape ", shape_text(value)),
-                          ", not one dim");
+               return cat("an operand of ", op, " has ",
+                          sizes == nullptr ? "an unknown rank" : cat("shape ", shape_text(value)), ", not one dim");
              });
     }
     if (sizes == nullptr || element_count(*sizes) != Dim(1))
@@ -607,8 +633,11 @@ class LoadedGraph::Fuser {
     if (!found) return miss([&] { return cat("the number of ", op, " is not in the file"); });
     const double share = bits(graph_.type(value).element) <= 16 ? 1e-3 : 1e-5;
     return std::abs(*found - wanted) <= share * wanted || miss([&] {
-             return cat("the ", op == "Div" ? "divisor" : op == "Pow" ? "exponent" : "number", " of ", op, " is ",
-                        base::shortest(*found), ", not ", number_text(number));
+             return cat("the ",
+                        op == "Div"   ? "divisor"
+                        : op == "Pow" ? "exponent"
+                                      : "number",
+                        " of ", op, " is ", base::shortest(*found), ", not ", number_text(number));
            });
   }
 
@@ -619,9 +648,11 @@ class LoadedGraph::Fuser {
     const LoadedNode& between = graph_.node(id);
     const ValueId source = between.inputs[0];
     const bool is_made = has(kAttention) && between.file < 0 && between.op == "Reshape";  // what Gemm computes is flat
-    if (!is_made && (!is_in_between(graph_, between) || (has(kTight) && !is_of(between, "Cast|Identity")))) return false;
+    if (!is_made && (!is_in_between(graph_, between) || (has(kTight) && !is_of(between, "Cast|Identity"))))
+      return false;
     if (!is_made && !miss([&] {
-          return cat(with_article(graph_, between), " is between ", op_of(graph_.writer(source), "the input"), " and ", op_of(reader));
+          return cat(with_article(graph_, between), " is between ", op_of(graph_.writer(source), "the input"), " and ",
+                     op_of(reader));
         }))
       return false;
     if (!is_made) now_.nodes.push_back(id);
@@ -635,7 +666,8 @@ class LoadedGraph::Fuser {
     if (id < 0 || !is_in_between(graph_, graph_.node(id)) || graph_.node(id).inputs[0] != value) return false;
     skip_operand();
     return miss([&] {
-      return cat(with_article(graph_, graph_.node(id)), " is before some readers of a tensor, and not before ", op_of(reader));
+      return cat(with_article(graph_, graph_.node(id)), " is before some readers of a tensor, and not before ",
+                 op_of(reader));
     });
   }
 
@@ -647,8 +679,9 @@ class LoadedGraph::Fuser {
     const std::string_view begin = operand.substr(0, operand.find('('));
     now_.text.remove_prefix(begin.size() + 1);
     const std::string_view inner = operand_ahead();
-    if (is_core(begin) || !is_node(inner) || first_operator(inner) != op_of(before) ||
-        !miss([&] { return cat("no ", first_operator(operand), " is between ", op_of(before), " and ", op_of(reader)); }) ||
+    if (is_core(begin) || !is_node(inner) || first_operator(inner) != op_of(before) || !miss([&] {
+          return cat("no ", first_operator(operand), " is between ", op_of(before), " and ", op_of(reader));
+        }) ||
         !match_operand(reader, value) || is_core(now_.text.substr(0, now_.text.size() - rest.size())))
       return false;
     now_.text = rest;
@@ -663,7 +696,7 @@ class LoadedGraph::Fuser {
     if (before >= 0 && graph_.node(before).op == "Gemm" && first_operator(operand) == "Add") return now_.is_gemm = true;
     return miss([&] {
       if (!is_node(operand)) return cat(op_of(reader), " reads another tensor than the rest of the pattern");
-      return cat(before >= 0                   ? with_article(graph_, graph_.node(before))
+      return cat(before >= 0                 ? with_article(graph_, graph_.node(before))
                  : graph_.is_constant(value) ? "a stored tensor"
                                              : "an input of the model",
                  " is where the pattern has ", first_operator(operand));
@@ -826,7 +859,8 @@ void LoadedGraph::fuse_late(const Provider& provider, const std::vector<bool>& i
   }
 }
 
-std::vector<std::int32_t> LoadedGraph::note_fused(std::string_view pattern, const std::vector<std::int32_t>& nodes, ValueId result) {
+std::vector<std::int32_t> LoadedGraph::note_fused(std::string_view pattern, const std::vector<std::int32_t>& nodes,
+                                                  ValueId result) {
   fused_.push_back({.pattern = pattern, .nodes = files_of(nodes), .result = original(result)});
   return fused_.back().nodes;
 }

@@ -59,7 +59,8 @@ std::optional<std::vector<std::string>> texts_of(const Attribute& attribute);
 using Release = std::pair<int, int>;
 inline constexpr Release kSince1_21 = {1, 21};  // products of more than two dims, and biases, are rewritten since then
 inline constexpr Release kSince1_27 = {1, 27};  // stored tensors that are inputs, too, are shared since then
-inline constexpr Release kSince1_28 = {1, 28};  // a Transpose passes Elu, Gather and Reshapes that split dims since then
+inline constexpr Release kSince1_28 = {1,
+                                       28};  // a Transpose passes Elu, Gather and Reshapes that split dims since then
 
 class LoadedGraph {
  public:
@@ -163,7 +164,8 @@ class LoadedGraph {
   bool bypass(std::int32_t id, ValueId kept);
   // Nodes of the file that these are, or are made of.
   std::vector<std::int32_t> files_of(const std::vector<std::int32_t>& nodes) const;
-  std::vector<std::int32_t> note_fused(std::string_view pattern, const std::vector<std::int32_t>& nodes, ValueId result);
+  std::vector<std::int32_t> note_fused(std::string_view pattern, const std::vector<std::int32_t>& nodes,
+                                       ValueId result);
   // The second node's work becomes part of the first, which writes the second's result.
   void fuse(std::int32_t into, std::int32_t next);
 
@@ -209,7 +211,7 @@ class LoadedGraph {
   std::vector<LoadedNode> nodes_;
   std::vector<LoadedValue> values_;
   std::vector<FusedNodes> fused_;
-  std::deque<TensorType> made_types_;        // of values that the runtime made, and stored tensors that it transposed
+  std::deque<TensorType> made_types_;          // of values that the runtime made, and stored tensors that it transposed
   const std::vector<std::int32_t> producers_;  // by value of the file: its node
   mutable std::vector<std::int32_t> order_;    // empty: not known since the last change
 };
