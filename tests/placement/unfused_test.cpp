@@ -116,7 +116,7 @@ const Broken kBroken[] = {
     {"a Cast before Softmax", "attention", "p = Softmax(s2) {axis=3}", "s3 = Cast(s2) {to=11}; p3 = Softmax(s3) {axis=3}; p = Cast(p3) {to=1}", "a Cast to float32 is between Softmax and MatMul"},
     {"Softmax is read twice", "attention", "", "; z = Relu(p)", "the result of Softmax is read twice: by MatMul and Relu"},
     {"Softmax is an output", "attention", "", " => y, p", "the result of Softmax is an output of the model"},
-    {"another axis", "attention", "{axis=3}", "{axis=-1}", "Softmax has axis -1, not 3"},
+    {"another axis", "attention", "{axis=3}", "{axis=-1}", "Softmax has axis [-1], not 3"},
     {"the shape of heads is an input", "attention", "heads:i64[4]=[0,0,2,4]", "heads:i64[4]", "an operand of Reshape is an input of the model, not stored"},
     {"the heads' size is left open", "attention", "heads:i64[4]=[0,0,2,4]", "heads:i64[4]=[0,0,2,-1]", "the shape of Reshape is [0, 0, 2, -1]"},
     {"no bias of the query", "attention", "q1 = Add(q0, bq); q2 = Reshape(q1", "q2 = Reshape(q0", "no Add is between MatMul and Reshape"},

@@ -3,7 +3,6 @@
 // Source: onnxruntime/core/optimizer/{*_fusion.cc,graph_transformer_utils.cc}, releases 1.27 and 1.31; compared with
 // the graphs that the runtime writes.
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <iterator>
@@ -37,16 +36,15 @@ enum Extra : unsigned {
   kBlocks = 1 << 8,       // its DequantizeLinear has blocks
   kSum = 1 << 9,          // see sum_fits()
   kBytes = 1 << 10,       // of uint8: int8 depends on the processor
-  kRanked = 1 << 11,      // the runtime infers the rank of x
   kTight = 1 << 12,       // a view between its nodes is no near match
   kAttention = 1 << 13,   // see attention_fits()
 };
 
 // A pattern is the last node with what it reads: `x` is any tensor, and each `x` the same one; `#1.7` is a stored
 // number, `#` any stored number, `@` a stored tensor, `%` a row that is stored or an input of the model; `a:Op(…)`
-// names a node's result. Operands that follow those of the pattern are free. Sums and products may have their operands
-// in either order. All nodes but the last are read by others of the pattern alone; one with `~` may have other readers
-// and then stays.
+// names a node's result, and `Op/3` has that axis, `Op/0213` that perm. Operands that follow those of the pattern are
+// free. Sums and products may have their operands in either order. All nodes but the last are read by others of the
+// pattern alone; one with `~` may have other readers and then stays.
 // `!` is before what makes nodes a near match of the pattern. So many of the other steps may fail as the row says: a
 // node between two of the pattern, a missing or another node, another number, a second reader.
 struct FusionRow {
@@ -87,13 +85,13 @@ constexpr FusionRow kFusions[] = {
     {"SimplifiedLayerNorm", "Mul(Div(!x,!Sqrt(Add(!ReduceMean(!Pow(x,#2)),#))),%)", 0, {}, kLastAxes},
     {"SimplifiedLayerNorm", "Mul(Mul(!x,Div(#1,!Sqrt(Add(!ReduceMean(!Pow(x,#2)),#)))),%)", 0, {}, kLastAxes},
     {"SimplifiedLayerNorm", "Mul(Mul(!x,Reciprocal(!Sqrt(Add(!ReduceMean(!Pow(x,#2)),#)))),%)", 0, {}, kLastAxes, 1, "Reciprocal and Mul are where the pattern has Div"},
-    {"Attention", "Reshape(Transpose(!MatMul|com.microsoft.FusedMatMul(!Softmax(Add(Div(!MatMul|com.microsoft.FusedMatMul(Transpose(Reshape(Add(MatMul(x,@),@),@)),Transpose(Reshape(Add(MatMul(x,@),@),@))),#),~Mul(Sub(#1,Cast(Unsqueeze(Unsqueeze(m)))),#))),Transpose(Reshape(Add(MatMul(x,@),@),@)))),@)", 0, {}, kOrdered | kFloat | kAttention, 16},
-    {"Attention", "Reshape(Transpose(!MatMul|com.microsoft.FusedMatMul(!Softmax(Add(Div(!MatMul|com.microsoft.FusedMatMul(Transpose(Reshape(Add(MatMul(x,@),@),@)),Transpose(Reshape(Add(MatMul(x,@),@),@))),#),~Mul(Sub(#1,Unsqueeze(Unsqueeze(m))),#))),Transpose(Reshape(Add(MatMul(x,@),@),@)))),@)", 0, {}, kOrdered | kFloat | kAttention, 16},
+    {"Attention", "Reshape(Transpose/0213(!MatMul|com.microsoft.FusedMatMul(!Softmax/3(Add(Div(!MatMul|com.microsoft.FusedMatMul(Transpose/0213(Reshape(Add(MatMul(x,@),@),@)),Transpose/0231(Reshape(Add(MatMul(x,@),@),@))),#),~Mul(Sub(#1,Cast(Unsqueeze(Unsqueeze(m)))),#))),Transpose/0213(Reshape(Add(MatMul(x,@),@),@)))),@)", 0, {}, kOrdered | kFloat | kAttention, 16},
+    {"Attention", "Reshape(Transpose/0213(!MatMul|com.microsoft.FusedMatMul(!Softmax/3(Add(Div(!MatMul|com.microsoft.FusedMatMul(Transpose/0213(Reshape(Add(MatMul(x,@),@),@)),Transpose/0231(Reshape(Add(MatMul(x,@),@),@))),#),~Mul(Sub(#1,Unsqueeze(Unsqueeze(m))),#))),Transpose/0213(Reshape(Add(MatMul(x,@),@),@)))),@)", 0, {}, kOrdered | kFloat | kAttention, 16},
     {"SkipLayerNorm", "LayerNormalization(Add(!Add(x,%),y),@)", 0, {}, kSameShape | kFloat, 0},
     {"SkipLayerNorm", "LayerNormalization(!Add(x,y),@)", 0, {}, kSameShape | kFloat},
     {"MatMulTranspose", "MatMul|com.microsoft.FusedMatMul(~!Transpose(x),y)", 0, {}, kLastSwapped | kTight},
     {"MatMulTranspose", "MatMul|com.microsoft.FusedMatMul(x,~!Transpose(y))", 0, {}, kLastSwapped | kTight},
-    {"BiasGelu", "Gelu|com.microsoft.Gelu(!Add(x,!%))", 0, {}, kRanked},
+    {"BiasGelu", "Gelu|com.microsoft.Gelu(!Add(x,!%))"},
     {"FastGelu", "Mul(Mul(x,#0.5),Add(!Tanh(Mul(Add(x,Mul(Pow(x,#3),#0.044715)),#0.7978845)),#1))", 0, {}, kNoOutput | kFloat},
     {"FastGelu", "Mul(Mul(x,#0.5),Add(!Tanh(Mul(Mul(x,#0.7978845),Add(Mul(x,Mul(x,#0.044715)),#1))),#1))", 0, {}, kNoOutput | kFloat},
     {"QuickGelu", "Mul(!x,!Sigmoid(Mul(!x,#)))", 0, {}, kFloat},
@@ -140,7 +138,7 @@ bool is_of(const LoadedNode& node, std::string_view operators) {
 // Nodes that change how a tensor is seen or stored, or scale it.
 bool is_in_between(const LoadedGraph& graph, const LoadedNode& node) {
   constexpr std::string_view kOperators[] = {"Cast",    "Clip",      "Dropout",   "Expand",  "Flatten", "Identity",
-                                             "Reshape", "Transpose", "Unsqueeze", "Squeeze", "Relu"};
+                                             "Reshape", "Transpose", "Unsqueeze", "Squeeze", "Relu",    "Where"};
   if (is_of(node, "Mul|Div")) {
     const Shape* sizes = node.inputs.size() == 2 ? graph.shape(node.inputs[1]) : nullptr;
     return sizes != nullptr && element_count(*sizes) == Dim(1);
@@ -238,17 +236,21 @@ class LoadedGraph::Fuser {
     extra_ = row.extra;
     most_misses_ = most_misses;
     return match_node(root) && is_read_by_pattern(root) && fits_types(root) && fits_nodes() &&
-           (!has(kRanked) || is_ranked()) && (!has(kSameShape) || has_same_shape()) && (!has(kSum) || sum_fits()) &&
+           (!has(kSameShape) || has_same_shape()) && (!has(kSum) || sum_fits()) &&
            (!has(kAttention) || attention_fits(root));
   }
   bool has(Extra extra) const { return (extra_ & extra) != 0; }
 
   // Notes that a step fails; false: too many do.
   template <typename Words>
-  bool miss(const Words& words, bool is_first = false) {
+  bool miss(const Words& words) {
     if (now_.misses.size() >= most_misses_) return false;
-    now_.misses.insert(is_first ? now_.misses.begin() : now_.misses.end(), words());
+    now_.misses.emplace_back(words());
     return true;
+  }
+  template <typename Words>
+  bool needs(bool holds, const Words& words) {
+    return holds || miss(words);
   }
   std::string op_of(std::int32_t id, std::string_view otherwise = "an input of the model") const {
     return std::string(id < 0 ? otherwise : graph_.node(id).op);
@@ -258,24 +260,20 @@ class LoadedGraph::Fuser {
   }
 
   bool is_read_by_pattern(std::int32_t root) {
-    for (const std::int32_t id : now_.nodes) {
+    return std::ranges::all_of(now_.nodes, [&](std::int32_t id) {
       const ValueId result = graph_.node(id).outputs.front();
-      const auto begin = [&] { return cat("the result of ", op_of(id)); };
-      if ((id != root || has(kNoOutput)) && graph_.is_output(result) &&
-          !miss([&] { return cat(begin(), " is an output of the model"); }))
-        return false;
       const std::vector<std::int32_t>& readers = graph_.readers(result);
-      if (id == root || contains(now_.shared, id) ||
-          std::ranges::all_of(readers, [&](std::int32_t reader) { return contains(now_.nodes, reader); }))
-        continue;
-      if (!miss([&] {
-            const std::string times = readers.size() == 2 ? "twice" : cat(readers.size(), " times");
-            return cat(begin(), " is read ", readers.size() == 1 ? "" : cat(times, ": "), "by ",
-                       base::joined(readers, " and ", [&](std::int32_t reader) { return op_of(reader); }));
-          }))
-        return false;
-    }
-    return true;
+      const bool is_inner = id != root && !contains(now_.shared, id);
+      const auto is_other = [&](std::int32_t reader) { return !contains(now_.nodes, reader); };
+      const auto begin = [&] { return cat("the result of ", op_of(id)); };
+      return needs((id == root && !has(kNoOutput)) || !graph_.is_output(result),
+                   [&] { return cat(begin(), " is an output of the model"); }) &&
+             needs(!is_inner || std::ranges::none_of(readers, is_other), [&] {
+               const std::string times = readers.size() == 2 ? "twice" : cat(readers.size(), " times");
+               return cat(begin(), " is read ", readers.size() == 1 ? "" : cat(times, ": "), "by ",
+                          base::joined(readers, " and ", [&](std::int32_t reader) { return op_of(reader); }));
+             });
+    });
   }
 
   // The CPU computes most of float16 in float32, between Casts.
@@ -289,41 +287,29 @@ class LoadedGraph::Fuser {
   }
 
   bool fits_nodes() {
-    const bool is_over_others = has(kLastAxes) && std::ranges::any_of(now_.nodes, [&](std::int32_t id) {
-                                  return graph_.node(id).op == "ReduceMean" && !is_over_last(id);
-                                });
-    if (is_over_others && !miss([] { return "ReduceMean is not over the last axes"; })) return false;
-    for (const std::int32_t id : now_.nodes) {
-      const LoadedNode& node = graph_.node(id);
-      const bool is_byte =
-          !has(kBytes) || graph_.is_constant(node.inputs[0]) ||
-          graph_.type(quantises(node) ? node.outputs[0] : node.inputs[0]).element == ElementType::Uint8;
-      if ((quantises(node) || dequantises(node)) && !is_byte) return false;
-      if (has(kBlocks) && dequantises(node) && (node.like == nullptr || node.like->integer("block_size", 0) == 0))
-        return false;
-      if (has(kLastSwapped) && node.op == "Transpose" && !swaps_last(node)) return false;
-      if (has(kLeastZero) && quantises(node) && !is_zero_least(node) &&
-          !miss([] { return "a Relu is before QuantizeLinear, whose zero point is not the least integer"; }))
-        return false;
-    }
-    return true;
+    const auto is_mean_of_others = [&](std::int32_t id) { return op_of(id) == "ReduceMean" && !is_over_last(id); };
+    return needs(!has(kLastAxes) || std::ranges::none_of(now_.nodes, is_mean_of_others),
+                 [] { return "ReduceMean is not over the last axes"; }) &&
+           std::ranges::all_of(now_.nodes, [&](std::int32_t id) { return fits_node(graph_.node(id)); });
+  }
+
+  bool fits_node(const LoadedNode& node) {
+    if (has(kLastSwapped) && node.op == "Transpose") return swaps_last(node);
+    if (!quantises(node) && !dequantises(node)) return true;
+    const ValueId integers = quantises(node) ? node.outputs[0] : node.inputs[0];
+    if (has(kBytes) && !graph_.is_constant(integers) && graph_.type(integers).element != ElementType::Uint8)
+      return false;
+    if (has(kBlocks) && (node.like == nullptr || node.like->integer("block_size", 0) == 0)) return false;
+    return needs(!has(kLeastZero) || !quantises(node) || is_zero_least(node),
+                 [] { return "a Relu is before QuantizeLinear, whose zero point is not the least integer"; });
   }
 
   bool is_zero_least(const LoadedNode& node) const {
-    const ElementType type = graph_.type(node.outputs.front()).element;
-    const auto zero = node.inputs.size() > 2 ? stored_integer(node.inputs[2]) : std::optional<std::int64_t>(0);
-    const bool is_signed = type == ElementType::Int8 || type == ElementType::Int16;
-    return zero == (is_signed ? -(std::int64_t{1} << (bits(type) - 1)) : 0);
+    return node.inputs.size() < 3 || stored_integer(node.inputs[2]) == 0;  // of uint8
   }
 
   std::string shape_text(ValueId value) const {
     return cat("[", base::joined(*graph_.shape(value), ", ", [](const Dim& dim) { return dim.to_string(); }), "]");
-  }
-
-  bool is_ranked() {
-    const auto x = now_.bound.find("x");
-    return x == now_.bound.end() || !graph_.values_[at(x->second)].is_unranked ||
-           miss([] { return "the runtime cannot infer the shape of what Add reads"; });
   }
 
   bool has_same_shape() {
@@ -359,108 +345,81 @@ class LoadedGraph::Fuser {
     return !now_.misses.empty() || (rows->size() > 2 && !graph_.is_fixed(left));
   }
 
-  static std::string numbers_text(const auto& numbers) {
-    return base::joined(numbers, ", ", [](std::int64_t each) { return std::to_string(each); });
+  static std::string numbers_text(const std::vector<std::int64_t>& numbers) {
+    return cat("[", base::joined(numbers, ", ", [](std::int64_t each) { return std::to_string(each); }), "]");
   }
   std::optional<double> number_of(ValueId value) const {
     const TensorValue* held = graph_.is_constant(value) ? graph_.known(value) : nullptr;
     return held == nullptr || held->size() != 1 ? std::nullopt : ops::as_real(held->front());
   }
 
-  // The layer must have been exported as BERT once was: no more operators and no other order of operands.
+  // The layer must have been exported as BERT once was: sizes, mask, and what is before and behind it.
   bool attention_fits(std::int32_t root) {
     constexpr std::int64_t kLastOpset = 12;
-    constexpr std::array<std::int64_t, 4> kHeads = {0, 2, 1, 3}, kTurned = {0, 2, 3, 1};
-    const std::int64_t opset = graph_.model_.opset("");
-    const auto fail = [&](bool fails, const auto& words, bool is_first = false) {
-      return !fails || miss(words, is_first);
-    };
-    const auto number = [](const LoadedNode& node, std::string_view name, std::int64_t otherwise) {
-      return node.like == nullptr ? otherwise : node.like->integer(std::string(name), otherwise);
-    };
-    std::vector<std::int32_t> transposes;
     std::optional<double> divisor, head;
     for (const std::int32_t id : now_.nodes) {
       const LoadedNode& node = graph_.node(id);
-      if (node.op == "Transpose") transposes.push_back(id);
       if (node.op == "Div") divisor = number_of(node.inputs[1]);
-      if (const TensorValue* sizes =
-              node.op == "Reshape" && node.inputs.size() > 1 ? graph_.known(node.inputs[1]) : nullptr) {
-        std::vector<std::int64_t> shape;
-        for (const Scalar& each : *sizes) shape.push_back(integer_of(each).value_or(0));
-        const bool is_whole = id == root && shape.size() == 3 && shape[0] == 0 && shape[1] == 0;
-        const bool is_split =
-            id != root && shape.size() == 4 && shape[0] == 0 && shape[1] <= 0 && shape[2] > 0 && shape[3] > 0;
-        if (is_split) head = static_cast<double>(shape[3]);
-        if (!fail(!is_whole && !is_split, [&] { return cat("the shape of Reshape is [", numbers_text(shape), "]"); }))
-          return false;
-      }
-      const std::int64_t axis = number(node, "axis", -1);
-      if (!fail(node.op == "Softmax" && axis != 3, [&] { return cat("Softmax has axis ", axis, ", not 3"); }))
-        return false;
+      const TensorValue* sizes =
+          node.op == "Reshape" && node.inputs.size() > 1 ? graph_.known(node.inputs[1]) : nullptr;
+      if (sizes == nullptr) continue;
+      std::vector<std::int64_t> shape;
+      for (const Scalar& each : *sizes) shape.push_back(integer_of(each).value_or(0));
+      const bool fits = id == root
+                            ? shape.size() == 3 && shape[0] == 0 && shape[1] == 0
+                            : shape.size() == 4 && shape[0] == 0 && shape[1] <= 0 && shape[2] > 0 && shape[3] > 0;
+      if (!needs(fits, [&] { return cat("the shape of Reshape is ", numbers_text(shape)); })) return false;
+      if (fits && id != root) head = static_cast<double>(shape[3]);
     }
-    if (!fail(divisor && head && std::abs(*divisor - std::sqrt(*head)) > 1e-3 * *divisor, [&] {
-          return cat("the divisor of Div is ", base::shortest(*divisor), ", not the root of ", base::shortest(*head));
-        }))
+    const auto mask = now_.bound.find("m"), x = now_.bound.find("x");
+    const Shape* sizes = mask == now_.bound.end() ? nullptr : graph_.shape(mask->second);
+    const ElementType type = sizes == nullptr ? ElementType::Int64 : graph_.type(mask->second).element;
+    const bool is_number = type == ElementType::Int64 || type == ElementType::Int32 || type == ElementType::Float32;
+    const bool fits_inside =
+        needs(!divisor || !head || std::abs(*divisor - std::sqrt(*head)) <= 1e-3 * *divisor,
+              [&] {
+                return cat("the divisor of Div is ", base::shortest(*divisor), ", not the root of ",
+                           base::shortest(*head));
+              }) &&
+        needs(sizes == nullptr || sizes->size() == 2, [&] { return cat("mask of rank ", sizes->size(), ", not 2"); }) &&
+        needs(is_number, [&] { return cat("mask of type ", to_string(type)); }) &&
+        (x == now_.bound.end() || is_after_norm(x->second)) &&
+        needs(x == now_.bound.end() || now_.is_gemm || is_projected(root, x->second),
+              [] { return "no MatMul, bias and sum with what Q, K and V read follow"; }) &&
+        needs(!now_.is_gemm || !now_.misses.empty(),
+              [] { return "MatMul and Add have become Gemm first, as all sizes are fixed"; });
+    const std::int64_t opset = graph_.model_.opset("");
+    if (!fits_inside || opset <= kLastOpset) return fits_inside;
+    if (!miss([&] { return cat("the model has opset ", opset, ", and the pattern ends with ", kLastOpset); }))
       return false;
-    for (std::size_t i = 0; i < transposes.size() && transposes.size() == 4; ++i) {
-      const auto& wanted = i == 2 ? kTurned : kHeads;
-      const LoadedNode& node = graph_.node(transposes[i]);
-      const std::vector<std::int64_t> perm = perm_of(node);
-      if (!fail(!std::ranges::equal(perm, wanted),
-                [&] { return cat("Transpose has perm [", numbers_text(perm), "], not [", numbers_text(wanted), "]"); }))
-        return false;
-    }
-    if (const auto mask = now_.bound.find("m"); mask != now_.bound.end()) {
-      const Shape* sizes = graph_.shape(mask->second);
-      const ElementType type = graph_.type(mask->second).element;
-      const bool is_taken = type == ElementType::Int64 || type == ElementType::Int32 || type == ElementType::Float32;
-      if (!fail(sizes != nullptr && sizes->size() != 2,
-                [&] { return cat("mask of rank ", sizes->size(), ", not 2"); }) ||
-          !fail(!is_taken, [&] { return cat("mask of type ", to_string(type)); }))
-        return false;
-    }
-    if (const auto x = now_.bound.find("x"); x != now_.bound.end()) {
-      const std::int32_t norm = graph_.writer(x->second);
-      std::vector<std::string> others = {"MatMul", "MatMul", "MatMul", "Add"};
-      for (const std::int32_t reader : graph_.readers(x->second))
-        if (const auto found = std::ranges::find(others, op_of(reader)); found != others.end())
-          others.erase(found);
-        else if (op_of(reader) != "Shape")
-          others.push_back(op_of(reader));
-      if (!fail(
-              op_of(norm) != "LayerNormalization",
-              [&] { return cat("what Q, K and V read is written by ", op_of(norm), ", not by LayerNormalization"); }) ||
-          !fail(op_of(norm) == "LayerNormalization" && !others.empty() && !now_.is_gemm,
-                [&] { return cat(op_of(norm), " is not read by three MatMul and one Add alone"); }) ||
-          !fail(!is_projected(root, x->second),
-                [] { return "no MatMul, bias and sum with what Q, K and V read follow"; }))
-        return false;
-    }
-    if (!fail(now_.is_gemm && now_.misses.empty(),
-              [] { return "MatMul and Add have become Gemm first, as all sizes are fixed"; }))
-      return false;
-    return fail(
-        opset > kLastOpset,
-        [&] { return cat("the model has opset ", opset, ", and the pattern ends with ", kLastOpset); }, true);
+    std::ranges::rotate(now_.misses, now_.misses.end() - 1);
+    return true;
+  }
+
+  bool is_after_norm(ValueId x) {
+    const std::string norm = op_of(graph_.writer(x));
+    std::multiset<std::string> wanted = {"MatMul", "MatMul", "MatMul", "Add"}, found;
+    for (const std::int32_t reader : graph_.readers(x))
+      if (op_of(reader) != "Shape") found.insert(op_of(reader));
+    return needs(norm == "LayerNormalization",
+                 [&] { return cat("what Q, K and V read is written by ", norm, ", not by LayerNormalization"); }) &&
+           needs(norm != "LayerNormalization" || found == wanted || now_.is_gemm,
+                 [&] { return "LayerNormalization is not read by three MatMul and one Add alone"; });
   }
 
   // A product with stored weights, a bias and the sum with `x` follow.
   bool is_projected(std::int32_t root, ValueId x) const {
-    const auto next = [&](std::int32_t id, std::string_view op) {
-      const std::vector<std::int32_t>& readers = graph_.readers(graph_.node(id).outputs.front());
-      return readers.size() == 1 && op_of(readers[0]) == op &&
-                     graph_.node(readers[0]).inputs[0] == graph_.node(id).outputs[0]
-                 ? readers[0]
-                 : -1;
-    };
-    if (now_.is_gemm) return true;
-    const std::int32_t product = next(root, "MatMul"), biased = product < 0 ? -1 : next(product, "Add");
-    if (biased < 0 || !graph_.is_constant(graph_.node(product).inputs[1]) ||
-        !graph_.is_constant(graph_.node(biased).inputs[1]))
-      return false;
-    const std::int32_t sum = next(biased, "Add");
-    return sum >= 0 && graph_.node(sum).inputs[1] == x;
+    constexpr std::string_view kNext[] = {"MatMul", "Add", "Add"};
+    std::int32_t id = root;
+    for (const std::string_view op : kNext) {
+      const ValueId result = graph_.node(id).outputs.front();
+      const std::vector<std::int32_t>& readers = graph_.readers(result);
+      if (readers.size() != 1 || op_of(readers[0]) != op || graph_.node(readers[0]).inputs[0] != result) return false;
+      id = readers[0];
+      const ValueId other = graph_.node(id).inputs[1];
+      if (other != x && !graph_.is_constant(other)) return false;
+    }
+    return graph_.node(id).inputs[1] == x;
   }
 
   bool is_over_last(std::int32_t id) const {
@@ -526,7 +485,7 @@ class LoadedGraph::Fuser {
   }
   // "MatMul" of "~!MatMul|com.microsoft.FusedMatMul(x,y)" and "a:MatMul(x,y)".
   static std::string_view first_operator(std::string_view operand) {
-    std::string_view word = operand.substr(0, operand.find_first_of("(|"));
+    std::string_view word = operand.substr(0, operand.find_first_of("(|/"));
     if (const std::size_t colon = word.find(':'); colon != std::string_view::npos) word.remove_prefix(colon + 1);
     word.remove_prefix(std::min(word.find_first_not_of("!~"), word.size()));
     return word;
@@ -549,6 +508,9 @@ class LoadedGraph::Fuser {
       word = take_word();
     }
     take();  // (
+    const std::size_t slash = std::min(word.find('/'), word.size());
+    const std::string_view attribute = word.substr(slash);
+    word = word.substr(0, slash);
     if (!is_of(node, word)) {
       const std::string_view wanted = word.substr(0, word.find('|'));
       const bool is_alike = (wanted == "Div" && is_of(node, "Mul")) || (wanted == "Mul" && is_of(node, "Div")) ||
@@ -557,7 +519,9 @@ class LoadedGraph::Fuser {
           !miss([&] { return cat(with_article(graph_, node), " is where the pattern has ", wanted); }))
         return false;
     }
-    if (!is_taken(id) && !miss([&] { return cat(node.op, " is not on the provider"); })) return false;
+    if (!has_attribute(node, attribute) ||
+        !needs(is_taken(id), [&] { return cat(node.op, " is not on the provider"); }))
+      return false;
     now_.nodes.push_back(id);
     if (is_shared) now_.shared.push_back(id);
     if (is_core) now_.core.push_back(id);
@@ -572,6 +536,18 @@ class LoadedGraph::Fuser {
         match_operands(id, {inputs[1], inputs[0]});
     if (is_matched && (!is_matched_turned || first.misses.size() <= now_.misses.size())) now_ = std::move(first);
     return is_matched || is_matched_turned;
+  }
+
+  // "/3": the axis, "/0213": the perm.
+  bool has_attribute(const LoadedNode& node, std::string_view wanted) {
+    if (wanted.empty()) return true;
+    const bool is_axis = wanted.size() == 2;
+    const std::vector<std::int64_t> numbers =
+        is_axis ? std::vector{node.like == nullptr ? -1 : node.like->integer("axis", -1)} : perm_of(node);
+    const auto is_same = [](std::int64_t number, char digit) { return number == digit - '0'; };
+    return needs(std::ranges::equal(numbers, wanted.substr(1), is_same), [&] {
+      return cat(node.op, is_axis ? " has axis " : " has perm ", numbers_text(numbers), ", not ", wanted.substr(1));
+    });
   }
 
   bool match_operands(std::int32_t reader, const std::vector<ValueId>& inputs) {
@@ -589,8 +565,8 @@ class LoadedGraph::Fuser {
     const State saved = now_;
     if (is_node(operand) ? match_written(value) : match_tensor(value)) return true;
     if (saved.misses.size() >= most_misses_) return false;
-    return (now_ = saved, match_behind(reader, value)) || (now_ = saved, match_before(reader, value)) ||
-           (now_ = saved, match_without(reader, value)) || (now_ = saved, skip_missed(reader, value));
+    return (now_ = saved, match_behind(reader, value)) || (now_ = saved, match_without(reader, value)) ||
+           (now_ = saved, skip_missed(reader, value));
   }
 
   bool match_written(ValueId value) {
@@ -646,7 +622,8 @@ class LoadedGraph::Fuser {
     const std::int32_t id = graph_.writer(value);
     if (id < 0 || graph_.node(id).inputs.empty() || graph_.node(id).outputs.front() != value) return false;
     const LoadedNode& between = graph_.node(id);
-    const ValueId source = between.inputs[0];
+    const bool is_guard = between.op == "Where" && between.inputs.size() == 3;  // zero where all is masked
+    const ValueId source = between.inputs[is_guard ? 2 : 0];
     const bool is_made = has(kAttention) && between.file < 0 && between.op == "Reshape";  // what Gemm computes is flat
     if (!is_made && (!is_in_between(graph_, between) || (has(kTight) && !is_of(between, "Cast|Identity"))))
       return false;
@@ -657,18 +634,6 @@ class LoadedGraph::Fuser {
       return false;
     if (!is_made) now_.nodes.push_back(id);
     return match_operand(is_made ? reader : id, source);
-  }
-
-  // A node before another reader of the tensor, and not before this one.
-  bool match_before(std::int32_t reader, ValueId value) {
-    const auto known = now_.bound.find(first_operator(operand_ahead()));
-    const std::int32_t id = known == now_.bound.end() ? -1 : graph_.writer(known->second);
-    if (id < 0 || !is_in_between(graph_, graph_.node(id)) || graph_.node(id).inputs[0] != value) return false;
-    skip_operand();
-    return miss([&] {
-      return cat(with_article(graph_, graph_.node(id)), " is before some readers of a tensor, and not before ",
-                 op_of(reader));
-    });
   }
 
   // A node of the pattern is missing, and its first operand is here.
