@@ -85,8 +85,8 @@ constexpr FusionRow kFusions[] = {
     {"SimplifiedLayerNorm", "Mul(Div(!x,!Sqrt(Add(!ReduceMean(!Pow(x,#2)),#))),%)", 0, {}, kLastAxes},
     {"SimplifiedLayerNorm", "Mul(Mul(!x,Div(#1,!Sqrt(Add(!ReduceMean(!Pow(x,#2)),#)))),%)", 0, {}, kLastAxes},
     {"SimplifiedLayerNorm", "Mul(Mul(!x,Reciprocal(!Sqrt(Add(!ReduceMean(!Pow(x,#2)),#)))),%)", 0, {}, kLastAxes, 1, "Reciprocal and Mul are where the pattern has Div"},
-    {"Attention", "Reshape(Transpose/0213(!MatMul|com.microsoft.FusedMatMul(!Softmax/3(Add(Div(!MatMul|com.microsoft.FusedMatMul(Transpose/0213(Reshape(Add(MatMul(x,@),@),@)),Transpose/0231(Reshape(Add(MatMul(x,@),@),@))),#),~Mul(Sub(#1,Cast(Unsqueeze(Unsqueeze(m)))),#))),Transpose/0213(Reshape(Add(MatMul(x,@),@),@)))),@)", 0, {}, kOrdered | kFloat | kAttention, 16},
-    {"Attention", "Reshape(Transpose/0213(!MatMul|com.microsoft.FusedMatMul(!Softmax/3(Add(Div(!MatMul|com.microsoft.FusedMatMul(Transpose/0213(Reshape(Add(MatMul(x,@),@),@)),Transpose/0231(Reshape(Add(MatMul(x,@),@),@))),#),~Mul(Sub(#1,Unsqueeze(Unsqueeze(m))),#))),Transpose/0213(Reshape(Add(MatMul(x,@),@),@)))),@)", 0, {}, kOrdered | kFloat | kAttention, 16},
+    {"Attention", "Reshape(Transpose/0213(!MatMul|com.microsoft.FusedMatMul(!Softmax/3(Add(Div(!MatMul|com.microsoft.FusedMatMul(Transpose/0213(Reshape(Add(MatMul(x,@),@),@)),Transpose/0231(Reshape(Add(MatMul(x,@),@),@))),#),~Mul(Sub(#1,Cast(Unsqueeze(Unsqueeze(m)))),#))),Transpose/0213(Reshape(Add(MatMul(x,@),@),@)))),@)", 0, {}, kOrdered | kFloat | kAttention, 30},
+    {"Attention", "Reshape(Transpose/0213(!MatMul|com.microsoft.FusedMatMul(!Softmax/3(Add(Div(!MatMul|com.microsoft.FusedMatMul(Transpose/0213(Reshape(Add(MatMul(x,@),@),@)),Transpose/0231(Reshape(Add(MatMul(x,@),@),@))),#),~Mul(Sub(#1,Unsqueeze(Unsqueeze(m))),#))),Transpose/0213(Reshape(Add(MatMul(x,@),@),@)))),@)", 0, {}, kOrdered | kFloat | kAttention, 30},
     {"SkipLayerNorm", "LayerNormalization(Add(!Add(x,%),y),@)", 0, {}, kSameShape | kFloat, 0},
     {"SkipLayerNorm", "LayerNormalization(!Add(x,y),@)", 0, {}, kSameShape | kFloat},
     {"MatMulTranspose", "MatMul|com.microsoft.FusedMatMul(~!Transpose(x),y)", 0, {}, kLastSwapped | kTight},
@@ -430,7 +430,7 @@ class LoadedGraph::Fuser {
     if (axes.empty() && stated != nullptr) axes = *stated;
     if (axes.empty() && node.inputs.size() > 1 && graph_.known(node.inputs[1]) != nullptr)
       for (const Scalar& each : *graph_.known(node.inputs[1])) axes.push_back(integer_of(each).value_or(0));
-    if (sizes == nullptr || axes.empty()) return false;
+    if (sizes == nullptr || axes.empty()) return axes == std::vector<std::int64_t>{-1};
     const auto rank = static_cast<std::int64_t>(sizes->size());
     for (std::int64_t& axis : axes) axis += axis < 0 ? rank : 0;
     std::ranges::sort(axes);
@@ -489,6 +489,11 @@ class LoadedGraph::Fuser {
     if (const std::size_t colon = word.find(':'); colon != std::string_view::npos) word.remove_prefix(colon + 1);
     word.remove_prefix(std::min(word.find_first_not_of("!~"), word.size()));
     return word;
+  }
+  // Whether the operator is the first one that matters of an operand: "MatMul" of "Add(Div(MatMul(x,y),#),z)".
+  static bool leads_to(std::string_view operand, std::string_view op) {
+    while (is_node(operand) && first_operator(operand) != op) operand.remove_prefix(operand.find('(') + 1);
+    return is_node(operand);
   }
   static bool is_node(std::string_view operand) { return operand.find('(') != std::string_view::npos; }
   static bool is_core(std::string_view operand) { return operand.find('!') != std::string_view::npos; }
@@ -565,7 +570,7 @@ class LoadedGraph::Fuser {
     const State saved = now_;
     if (is_node(operand) ? match_written(value) : match_tensor(value)) return true;
     if (saved.misses.size() >= most_misses_) return false;
-    return (now_ = saved, match_behind(reader, value)) || (now_ = saved, match_without(reader, value)) ||
+    return (now_ = saved, match_without(reader, value)) || (now_ = saved, match_behind(reader, value)) ||
            (now_ = saved, skip_missed(reader, value));
   }
 
@@ -643,10 +648,9 @@ class LoadedGraph::Fuser {
     if (!is_node(operand) || before < 0) return false;
     const std::string_view begin = operand.substr(0, operand.find('('));
     now_.text.remove_prefix(begin.size() + 1);
-    const std::string_view inner = operand_ahead();
-    if (is_core(begin) || !is_node(inner) || first_operator(inner) != op_of(before) || !miss([&] {
-          return cat("no ", first_operator(operand), " is between ", op_of(before), " and ", op_of(reader));
-        }) ||
+    const std::string_view missing = first_operator(operand);
+    if (is_core(begin) || !leads_to(operand_ahead(), op_of(before)) ||
+        !miss([&] { return cat("no ", missing, " is between ", op_of(before), " and ", op_of(reader)); }) ||
         !match_operand(reader, value) || is_core(now_.text.substr(0, now_.text.size() - rest.size())))
       return false;
     now_.text = rest;
