@@ -1,6 +1,5 @@
 // What ONNX Runtime fuses, what nearly matches one of its patterns, and what that costs.
 #include <algorithm>
-#include <set>
 
 #include "describe.h"
 #include "pagoda/base/cat.h"
@@ -48,13 +47,11 @@ void add_unfused(const Model& model, const EstimateRequest& request, Findings& f
   const GraphPlacement placed = place(model, analysis, provider, {.with_fusions = true});
   EstimateDocument& estimate = findings.estimate;
   estimate.fused_by = cat(provider.name, " ", provider.version);
-  std::vector<std::size_t> row_of(model.main().nodes.size());
-  for (std::size_t i = 0; i < analysis.nodes.size(); ++i)
-    if (analysis.nodes[i].graph == 0) row_of[at(analysis.nodes[i].node)] = i;
   const auto rows = [&](const std::vector<std::int32_t>& nodes) {
-    std::vector<std::size_t> result;
-    for (const std::int32_t id : nodes) result.push_back(row_of[at(id)]);
-    return result;
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < analysis.nodes.size(); ++i)
+      if (analysis.nodes[i].graph == 0 && std::ranges::binary_search(nodes, analysis.nodes[i].node)) found.push_back(i);
+    return found;
   };
   for (const FusedNodes& each : placed.fused)
     estimate.fused.push_back({.pattern = std::string(each.pattern), .nodes = rows(each.nodes)});

@@ -61,7 +61,7 @@ constexpr FusionRow kFusions[] = {
     {"ConvActivation", "Relu|Sigmoid|Tanh|LeakyRelu|HardSigmoid(c:!Conv(x,w))", 0, "c", kSingle},
     {"ConvActivation", "Clip(c:!Conv(x,w),#,#)", 0, "c", kSingle},
     {"ConvBatchNormalization", "BatchNormalization(!Conv(x,@),@,@,@,@)", 1, {}, kNone, 1, "BatchNormalization is in training mode, or an operand is not stored"},
-    {"MatMulAdd", "Add(!MatMul(x,!@),!%)", 1, {}, kSum, 1, "a dim of what MatMul reads is open"},
+    {"MatMulAdd", "Add(!MatMul(x,!@),!%)", 1, {}, kSum | kFloat, 1, "a dim of what MatMul reads is open"},
     {"GemmActivation", "Relu|Sigmoid|Tanh|LeakyRelu|Elu|HardSigmoid|Selu|Softplus|Softsign|ThresholdedRelu(!Gemm(x,w))", 0, {}, kSingle},
     {"QLinearConv", "QuantizeLinear(Relu(!Conv(!DequantizeLinear(x),DequantizeLinear(w))))", 0, {}, kLeastZero | kBytes},
     {"QLinearConv", "QuantizeLinear(!Conv(!DequantizeLinear(x),DequantizeLinear(w)))", 0, {}, kBytes},
@@ -115,8 +115,8 @@ constexpr CureRow kCures[] = {
     {"Gelu", "", "torch.onnx.export(…, opset_version=20) writes one Gelu"},
     {"LayerNorm", "", "torch.onnx.export(…, opset_version=17) writes one LayerNormalization"},
     {"ConvBatchNormalization", "", "model.eval() before torch.onnx.export"},
-    {"SkipLayerNorm", "cannot infer", "fix the sizes: --dim of the exporter, or FreeDimensionOverride of the session"},
-    {"MatMulAdd", "open", "fix the sizes: --dim of the exporter, or FreeDimensionOverride of the session"},
+    {"SkipLayerNorm", "cannot infer", "fix the sizes: export without dynamic axes, or override free dims in the session's options"},
+    {"MatMulAdd", "open", "fix the sizes: export without dynamic axes, or override free dims in the session's options"},
     {"Attention", "", "torch.onnx.export(…, dynamo=True, opset_version=23) writes one Attention"},
 };
 // clang-format on
@@ -300,12 +300,8 @@ class LoadedGraph::Fuser {
     if (has(kBytes) && !graph_.is_constant(integers) && graph_.type(integers).element != ElementType::Uint8)
       return false;
     if (has(kBlocks) && (node.like == nullptr || node.like->integer("block_size", 0) == 0)) return false;
-    return needs(!has(kLeastZero) || !quantises(node) || is_zero_least(node),
+    return needs(!has(kLeastZero) || dequantises(node) || node.inputs.size() < 3 || stored_integer(node.inputs[2]) == 0,
                  [] { return "a Relu is before QuantizeLinear, whose zero point is not the least integer"; });
-  }
-
-  bool is_zero_least(const LoadedNode& node) const {
-    return node.inputs.size() < 3 || stored_integer(node.inputs[2]) == 0;  // of uint8
   }
 
   std::string shape_text(ValueId value) const {
@@ -333,16 +329,11 @@ class LoadedGraph::Fuser {
 
   // A sum that the first level left: fuse_sums() has the conditions.
   bool sum_fits() {
-    const ValueId left = now_.bound["x"], bias = now_.inputs.back();
-    const Shape *rows = graph_.shape(left), *added = graph_.shape(bias);
-    if (rows == nullptr || added == nullptr || rows->size() < 2 || added->size() != 1) return false;
-    if (!is_float(graph_.type(left).element) || graph_.type(left).element == ElementType::Float64)
-      return miss([&] { return cat("the type is ", to_string(graph_.type(left).element)); });
-    const Shape* columns = graph_.shape(now_.inputs[1]);
-    if (columns == nullptr || columns->size() != 2) return false;
-    if ((*added)[0] != columns->back())
-      return miss([&] { return cat("the bias has shape ", shape_text(bias), ", not ", shape_text(now_.inputs[1])); });
-    return !now_.misses.empty() || (rows->size() > 2 && !graph_.is_fixed(left));
+    const Shape *rows = graph_.shape(now_.bound["x"]), *columns = graph_.shape(now_.inputs[1]),
+                *added = graph_.shape(now_.inputs.back());
+    const bool is_known = rows != nullptr && columns != nullptr && columns->size() == 2 && added != nullptr &&
+                          added->size() == 1 && added->front() == columns->back();
+    return is_known && (!now_.misses.empty() || (rows->size() > 2 && !graph_.is_fixed(now_.bound["x"])));
   }
 
   static std::string numbers_text(const std::vector<std::int64_t>& numbers) {
@@ -392,7 +383,7 @@ class LoadedGraph::Fuser {
     if (!fits_inside || opset <= kLastOpset) return fits_inside;
     if (!miss([&] { return cat("the model has opset ", opset, ", and the pattern ends with ", kLastOpset); }))
       return false;
-    std::ranges::rotate(now_.misses, now_.misses.end() - 1);
+    std::rotate(now_.misses.begin(), now_.misses.end() - 1, now_.misses.end());
     return true;
   }
 
@@ -475,8 +466,7 @@ class LoadedGraph::Fuser {
     }
   }
 
-  char text_front() const { return now_.text.empty() ? '\0' : now_.text.front(); }
-  bool take_if(char mark) { return text_front() == mark && take() == mark; }
+  bool take_if(char mark) { return now_.text.front() == mark && take() == mark; }
   // The operand that begins here.
   std::string_view operand_ahead() {
     const std::string_view begin = now_.text;
@@ -506,7 +496,7 @@ class LoadedGraph::Fuser {
     const bool is_shared = take_if('~');
     bool is_core = take_if('!');
     std::string_view word = take_word();
-    if (text_front() == ':') {
+    if (now_.text.front() == ':') {
       if (!now_.bound.emplace(word, node.outputs.front()).second) return false;
       take();
       is_core = take_if('!');
