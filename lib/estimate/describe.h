@@ -140,6 +140,8 @@ std::string unfit_text(const Provider& provider, const EstimateRequest& request)
 // Where a provider puts the nodes of the main graph. Sets what its engine takes of the device's memory.
 EstimatePlacement placement_of(const Model& model, const EstimateRequest& request, Findings& findings,
                                const Provider& provider);
+// Adds what the first provider fuses and nearly fuses; without one, CUDA on a device of NVIDIA, else the CPU.
+void add_unfused(const Model& model, const EstimateRequest& request, Findings& findings);
 
 // Sets whether the model fits the request's device and, if requested, which changes would lower the time bound.
 void add_fit_and_advice(const Model& model, const Model& file_model, const EstimateRequest& request,

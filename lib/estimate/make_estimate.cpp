@@ -469,6 +469,7 @@ std::optional<EstimateDocument> at_one(const Model& file_model, EstimateRequest 
 EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& asked) {
   if (const std::string problem = refusal(asked); !problem.empty()) throw Error(problem);
   EstimateRequest request = asked;
+  request.unfused = false;
   request.providers.clear();  // of the answer alone, not of each change that is tried
   const bool has_false_batch = drop_false_batch(file_model, request);
   // The published tool counts no branch.
@@ -623,6 +624,7 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
     if (const std::string unfit = unfit_text(provider, request); !unfit.empty()) warn(analysis, unfit);
     estimate.placement.push_back(placement_of(model, request, findings, provider));
   }
+  if (asked.unfused) add_unfused(model, asked, findings);
   describe(model, request, findings);
   if (!estimate.can_run()) estimate.advice.clear();
   const bool is_counted = (impossible.empty() && broken.why.empty()) || !axes.empty() || is_published(request.count);

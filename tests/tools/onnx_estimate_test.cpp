@@ -690,6 +690,25 @@ TEST_CASE("budgets cannot tell about a run without its sizes, and say which to s
   CHECK(work.says("flops: cannot tell 1GFLOP"));
 }
 
+TEST_CASE("what nearly matches a pattern of the runtime is listed with the condition and what it costs") {
+  const std::string model = "'" + test::source_path("models/skeletons/bert_base.onnx") + "' --unfused ";
+  const Models& models = workshop();
+  const Outcome open = models.run(model);
+  CHECK(open.says("ONNX Runtime, CPU 1.32.0"));
+  CHECK(open.says("fuses 12 BiasGelu, 12 Gelu, 12 MatMulScale"));
+  CHECK(open.says("the runtime cannot infer that the operands of Add have equal shapes"));
+  const json rows = json::parse(models.run(model + "--format json").out).at("unfused");
+  CHECK(rows.at(0).at("seconds").is_null());
+  const std::string sized = model + "--dim batch=8 --dim sequence=128 --device h200 ";
+  const Outcome table = models.run(sized);
+  CHECK(table.says("ONNX Runtime, CUDA 1.31.1"));
+  CHECK(table.says("the model has opset 17, and the pattern ends with 12, and"));
+  CHECK(json::parse(models.run(sized + "--format json").out).at("unfused").at(0).at("seconds").get<double>() > 0);
+  CHECK(models.run("'" + test::source_path("models/skeletons/resnet50.onnx") + "' --unfused")
+            .says("nothing nearly matches a pattern"));
+  CHECK(models.run(model + "--sweep batch=1,2").code == 2);
+}
+
 TEST_CASE("placement: a table, CSV columns, JSON, and a gate for CI") {
   const std::string model = "'" + test::source_path("models/skeletons/resnet50_qdq_int8.onnx") + "' --provider cuda ";
   const Models& models = workshop();

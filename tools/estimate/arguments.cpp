@@ -202,6 +202,9 @@ void add_placement(CLI::App& app, Arguments& arguments) {
   add_choice(
       app, "--placement-form", arguments.placement_form, {"default", "plain"},
       "default: the graph after the runtime's first level of optimisation, as it runs; plain: the nodes of the file");
+  app.add_flag("--unfused", arguments.unfused,
+               "What ONNX Runtime fuses on the (first) provider, and nodes that nearly match one of its patterns: the "
+               "condition that fails, what it costs, and the export that cures it");
   add(app, "--max-off-provider", arguments.max_off_provider, "2%",
       "Exit 3 if more of the nodes that run are not on the (first) provider");
   add(app, "--host-device", arguments.host_device, "ID",

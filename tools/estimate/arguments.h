@@ -33,7 +33,7 @@ struct Arguments {
   std::optional<std::int64_t> past, tokens, speculate, prompt, runs;
   std::optional<double> acceptance;
   bool predict = false, symbolic = false, strict = false, memory = false, in_place = false, training = false,
-       list_ops = false, list_devices = false, list_engines = false, new_custom_ops = false;
+       list_ops = false, list_devices = false, list_engines = false, new_custom_ops = false, unfused = false;
   std::string new_device;
   std::string metric, annotate;
   PictureArguments picture;

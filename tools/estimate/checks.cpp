@@ -70,6 +70,7 @@ constexpr Request kRequests[] = {
     {"--training",                                           has<&Arguments::training>},
     {"--training --by type",                                 [](const Arguments& a) { return a.training && a.by == "type"; }},
     {"--what-if",                                            has<&Arguments::what_if>},
+    {"--unfused",                                            [](const Arguments& a) { return a.unfused; }},
     {"a chart",                                              is_drawn},
     {"a format but table, json, csv and markdown",           [](const Arguments& a) { return is_drawn(a) || is_for_viewer(format_of(a)); }},
     {"several devices",                                      has_several_devices},
@@ -104,7 +105,7 @@ void check_alternatives(const Arguments& arguments) {
                               : arguments.prompt             ? "--prompt"
                                                              : "several numbers of devices";
   refuse(arguments, subject,
-         {"--compare", "--profile-structure", "--by", "--top", "--symbolic", "--memory", "--measured", "--provider"});
+         {"--compare", "--profile-structure", "--by", "--top", "--symbolic", "--memory", "--measured", "--provider", "--unfused"});
   if (has_several_devices(arguments) || splits(arguments).size() > 1 || arguments.prompt)
     refuse(arguments, subject, {"--max-memory device"});
   if (is_what_if) refuse(arguments, subject, {"--precision"});
@@ -114,19 +115,19 @@ void check_alternatives(const Arguments& arguments) {
 // Rejects options that a study would ignore.
 void check_studies(const Arguments& arguments) {
   if (has_axes(arguments) && !is_drawn(arguments) && format_of(arguments) != "json")
-    refuse(arguments, "--sweep", {"--by", "--top", "--symbolic", "--memory", "--provider"},
+    refuse(arguments, "--sweep", {"--by", "--top", "--symbolic", "--memory", "--provider", "--unfused"},
            "; its rows are sizes: ask for one size instead");
   if (is_csv(arguments) && !has_axes(arguments) && arguments.compare.empty() && arguments.then.empty() &&
       arguments.others.empty())
     refuse(arguments, "--format csv", {"--memory", "--training --by type", "--traffic with --by type"},
            "; its rows are nodes, kernels or types: take json");
   if (!arguments.compare.empty())
-    refuse(arguments, "--compare", {"--by", "--symbolic", "--memory", "--memory-timeline", "--provider"},
+    refuse(arguments, "--compare", {"--by", "--symbolic", "--memory", "--memory-timeline", "--provider", "--unfused"},
            "; its rows are pairs: ask for one model instead");
   if (!arguments.profile_structure.empty())
     refuse(arguments, "--profile-structure",
            {"--predict", "--by", "--top", "--symbolic", "--memory", "--device", "--traffic", "--count", "--format",
-            "--provider"},
+            "--provider", "--unfused"},
            "; its row is of features: ask for them apart");
 }
 
@@ -160,6 +161,7 @@ void check_pipeline(const Arguments& arguments) {
             "--measured",
             "--annotate",
             "--provider",
+            "--unfused",
             "--max-…",
             "a format but table, json, csv and markdown"},
            are_apart ? kLoop : "");

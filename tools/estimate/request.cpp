@@ -71,6 +71,7 @@ estimate::EstimateRequest request_of(const Arguments& arguments) {
     request.parallel = groups.front();
   estimate::set_providers(arguments.provider, arguments.placement_form, request);
   if (!arguments.host_device.empty()) estimate::set_host_device(arguments.host_device, request);
+  request.unfused = arguments.unfused;
   request.prompt = arguments.prompt.value_or(0);
   request.link = link_of(arguments.link);
   if (!arguments.decode_device.empty()) request.decode_device = documents::find_device(arguments.decode_device);

@@ -354,6 +354,7 @@ bool LoadedGraph::fuse_into_conv(std::int32_t id) {
         std::all_of(after.inputs.begin() + 1, after.inputs.end(), [&](ValueId value) { return is_constant(value); });
     const bool is_single = std::ranges::count_if(after.outputs, [](ValueId value) { return value != kAbsent; }) == 1;
     if (!is_stored || !is_single || after.like->integer("training_mode", 0) != 0) return false;
+    note_fused("ConvBatchNormalization", {id, next}, after.outputs.front());
   } else if (after.op == "Add" || after.op == "Mul") {
     const ValueId numbers = after.inputs[0] == result ? after.inputs[1] : after.inputs[0];
     const Shape* few = shape(numbers);

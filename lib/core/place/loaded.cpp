@@ -304,6 +304,8 @@ bool LoadedGraph::bypass(std::int32_t id, ValueId kept) {
 }
 
 void LoadedGraph::fuse(std::int32_t into, std::int32_t next) {
+  const std::vector<std::int32_t> files = files_of({next});
+  node(into).made_of.insert(node(into).made_of.end(), files.begin(), files.end());
   remove(into);
   remove(next);
   node(into).is_gone = false;

@@ -28,6 +28,7 @@ struct LoadedNode {
   std::vector<std::int64_t> axes =
       {};                // where transposes moved them, or of a node that the runtime made; perm of Transpose
   std::string key = {};  // LoadedGraph::key_of(), once asked for
+  std::vector<std::int32_t> made_of = {};  // nodes of the file that became part of it
 };
 
 inline bool is_plain(const LoadedNode& node) { return node.domain.empty(); }
@@ -59,7 +60,8 @@ using Release = std::pair<int, int>;
 inline constexpr Release kSince1_21 = {1, 21};  // products of more than two dims, and biases, are rewritten since then
 inline constexpr Release kSince1_24 = {1, 24};  // inference follows some sizes that nodes compute since then
 inline constexpr Release kSince1_27 = {1, 27};  // stored tensors that are inputs, too, are shared since then
-inline constexpr Release kSince1_28 = {1, 28};  // a Transpose passes Elu, Gather and Reshapes that split dims since then
+inline constexpr Release kSince1_28 = {1,
+                                       28};  // a Transpose passes Elu, Gather and Reshapes that split dims since then
 
 struct ValueInfo;
 
@@ -83,8 +85,10 @@ class LoadedGraph {
   const std::vector<std::int32_t>& order() const;
   // Work with channels last, where the provider does.
   void change_layout(const std::vector<std::int32_t>& nodes);
-  // What the next levels fuse of the nodes that the provider took. The names are those of the table in fusions.cpp.
-  void fuse_late(const std::vector<std::string>& fusions, const std::vector<bool>& is_taken);
+  // What the next levels fuse of the nodes that the provider took. Provider::fusions are names of the table in
+  // fusions.cpp. `unfused`, unless null, gets what nearly matches a pattern of that table.
+  void fuse_late(const Provider& provider, const std::vector<bool>& is_taken, std::vector<UnfusedNodes>* unfused);
+  const std::vector<FusedNodes>& fused() const { return fused_; }  // on any level
   // By node of the file: whether a node that is left does its work, as a reader of the graph would say it. From each
   // result that is left, the file's graph is walked back to tensors that are left, too. `copied` are written by copies.
   std::vector<bool> covered(const std::vector<ValueId>& copied) const;
@@ -165,6 +169,10 @@ class LoadedGraph {
   void remove_unread(std::int32_t id);  // and then what only it read
   // Takes a node out whose result is `kept`; false: the result is an output of the model.
   bool bypass(std::int32_t id, ValueId kept);
+  // Nodes of the file that these are, or are made of.
+  std::vector<std::int32_t> files_of(const std::vector<std::int32_t>& nodes) const;
+  std::vector<std::int32_t> note_fused(std::string_view pattern, const std::vector<std::int32_t>& nodes,
+                                       ValueId result);
   // The second node's work becomes part of the first, which writes the second's result.
   void fuse(std::int32_t into, std::int32_t next);
 
@@ -214,7 +222,8 @@ class LoadedGraph {
   Release release_;
   std::vector<LoadedNode> nodes_;
   std::vector<LoadedValue> values_;
-  std::deque<TensorType> made_types_;        // of values that the runtime made, and stored tensors that it transposed
+  std::vector<FusedNodes> fused_;
+  std::deque<TensorType> made_types_;          // of values that the runtime made, and stored tensors that it transposed
   const std::vector<std::int32_t> producers_;  // by value of the file: its node
   mutable std::vector<std::int32_t> order_;    // empty: not known since the last change
 };

@@ -42,6 +42,7 @@ class Placer {
         provider_(provider),
         form_(options.form),
         with_cures_(options.with_cures),
+        with_fusions_(options.with_fusions),
         units_(loaded, provider.units),
         order_(loaded.order()),
         rank_(nodes_.size(), 0),
@@ -79,7 +80,9 @@ class Placer {
       if (is_taken[index(n)] && is_in(provider_.channels_last, nodes_[index(n)])) moved.push_back(n);
     }
     if (!provider_.channels_last.empty()) loaded_.change_layout(moved);
-    if (form_ == PlacementForm::Default) loaded_.fuse_late(provider_.fusions, is_taken);
+    if (form_ == PlacementForm::Default)
+      loaded_.fuse_late(provider_, is_taken, with_fusions_ ? &result_.unfused : nullptr);
+    if (with_fusions_) result_.fused = loaded_.fused();
     std::vector<ValueId> copied;
     for (const PlacedCopy& copy : result_.copies)
       if (copy.is_to_host) copied.push_back(copy.value);
@@ -363,7 +366,7 @@ class Placer {
   const std::vector<LoadedNode>& nodes_;
   const Provider& provider_;
   PlacementForm form_;
-  bool with_cures_;
+  bool with_cures_, with_fusions_;
   NodeUnits units_;
   std::vector<std::int32_t> order_;
   std::vector<std::size_t> rank_;                 // by node, in that order

@@ -40,6 +40,7 @@ bool LoadedGraph::fuse_sums(bool keeps_attention) {
     };
     if (!is_row && !(is_matrix && added->size() == 2 && fits((*added)[0]))) continue;
     LoadedNode gemm = made_node("Gemm", {left, right, bias}, sum.outputs);
+    gemm.made_of = note_fused("MatMulAdd", {id, next}, sum.outputs.front());
     const Shape sizes = *rows;
     remove(id);
     remove(next);

@@ -596,6 +596,20 @@ void document(A& a, Doc& x, const Rows& rows) {
              A::kReads ? columns_of(RowKind::Point, View::Json) : columns_of(RowKind::Point, View::Json, x));
   });
   a.maybe_list("placement", x.placement, placement<A>);
+  a.maybe("fused_by", x.fused_by);
+  a.maybe_list("fused", x.fused, [](A& inner, auto& each) {
+    inner("pattern", each.pattern);
+    inner("nodes", each.nodes);
+  });
+  const auto unfused = [](A& inner, auto& each) {
+    inner("pattern", each.pattern);
+    inner("nodes", each.nodes);
+    inner("condition", each.condition);
+    inner.maybe("others", each.others);
+    inner("seconds", each.seconds);
+    inner("cure", each.cure);
+  };
+  if (!x.fused_by.empty()) a.list("unfused", x.unfused, unfused);
   if constexpr (A::kReads) {
     if (a.has("budgets")) x.budgets.emplace();
   }

@@ -1,6 +1,8 @@
 // Where providers put the nodes: what stays, what leaves, why, and what is copied.
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <tuple>
 #include <type_traits>
 
 #include "pagoda/base/cat.h"
@@ -201,6 +203,49 @@ std::vector<std::string> refused_lines(const documents::EstimateDocument& estima
   for (const EstimatePlacement& placed : estimate.placement)
     if (!placed.refused.empty()) lines.push_back(cat(base::printable(placed.provider), ": ", refused_line(placed)));
   return lines;
+}
+
+std::vector<std::string> fused_lines(const documents::EstimateDocument& estimate) {
+  if (estimate.fused_by.empty()) return {};
+  std::map<std::string, std::int64_t> counts;
+  for (const documents::EstimateFused& each : estimate.fused) ++counts[each.pattern];
+  std::vector<std::string> parts;
+  for (const auto& [pattern, count] : counts) parts.push_back(cat(base::grouped(count), " ", pattern));
+  return {base::printable(estimate.fused_by),
+          parts.empty() ? "fuses nothing" : cat("fuses ", base::joined(parts)),
+          estimate.unfused.empty() ? "nothing nearly matches a pattern" : ""};
+}
+
+base::Grid unfused_grid(const documents::EstimateDocument& estimate) {
+  struct Row {
+    std::int64_t count = 0, others = 0;
+    std::string where;
+    std::optional<double> seconds = 0;
+  };
+  std::map<std::tuple<std::string, std::string, std::string>, Row> rows;
+  bool has_time = false;
+  for (const documents::EstimateUnfused& each : estimate.unfused) {
+    Row& row = rows[{each.pattern, each.condition, each.cure}];
+    if (++row.count == 1 && !each.nodes.empty() && each.nodes.back() < estimate.nodes.size())
+      row.where = base::printable(estimate.nodes[each.nodes.back()].name);
+    row.others = std::max(row.others, static_cast<std::int64_t>(each.others.size()));
+    has_time = has_time || each.seconds;
+    row.seconds = row.seconds && each.seconds ? std::optional(*row.seconds + *each.seconds) : std::nullopt;
+  }
+  std::vector<std::vector<std::string>> texts;
+  for (const auto& [key, row] : rows) {
+    const auto& [pattern, condition, cure] = key;
+    std::vector<std::string>& text = texts.emplace_back();
+    text = {pattern, base::grouped(row.count), cat(base::printable(condition), row.others > 0 ? cat(", and ", row.others, " more") : "")};
+    if (has_time) text.push_back(row.seconds ? base::si_seconds(*row.seconds) : "?");
+    text.push_back(base::printable(row.where));
+    text.push_back(base::printable(cure));
+  }
+  base::Grid grid{.columns = {{.header = "not fused"}, {.header = "×", .is_number = true}, {.header = "because"}}, .rows = std::move(texts)};
+  if (has_time) grid.columns.push_back({.header = "costs", .is_number = true});
+  grid.columns.push_back({.header = "such as"});
+  grid.columns.push_back({.header = "cure"});
+  return grid;
 }
 
 bool has_reasons(const documents::EstimateDocument& estimate) {

@@ -78,6 +78,10 @@ base::Grid placements_grid(const documents::EstimateDocument& estimate);
 // Providers with which the runtime refuses the model, and why.
 std::vector<std::string> refused_lines(const documents::EstimateDocument& estimate);
 bool has_reasons(const documents::EstimateDocument& estimate);
+// What ONNX Runtime fuses, and a row for each pattern and condition that keeps nodes from being fused; no lines: it was
+// not asked.
+std::vector<std::string> fused_lines(const documents::EstimateDocument& estimate);
+base::Grid unfused_grid(const documents::EstimateDocument& estimate);
 // Why nodes are on the CPU, provider by provider.
 base::Grid reasons_grid(const documents::EstimateDocument& estimate);
 // The share of a device's memory, with as many digits as tell it from all of it: "100.3 %" does not fit.

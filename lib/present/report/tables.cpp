@@ -138,6 +138,10 @@ std::string table_report(const documents::EstimateDocument& estimate, const Repo
     for (const std::string& line : report::refused_lines(estimate)) text += line + "\n";
   }
   if (report::has_reasons(estimate)) text += "\n" + base::aligned(report::reasons_grid(estimate), options.width);
+  std::string begin = "\nfusion     ";
+  for (const std::string& line : report::fused_lines(estimate))
+    if (!line.empty()) text += std::exchange(begin, "           ") + line + "\n";
+  if (!estimate.unfused.empty()) text += "\n" + base::aligned(report::unfused_grid(estimate), options.width);
   text += report::kSiUnits;
   if (options.formulas) text += formula_block(data);
   return text;
@@ -173,6 +177,9 @@ std::string markdown_report(const documents::EstimateDocument& estimate, const R
     for (const std::string& line : report::refused_lines(estimate)) text += "\n* " + code(line) + "\n";
   }
   if (report::has_reasons(estimate)) text += "\n" + markdown_table(report::reasons_grid(estimate));
+  for (const std::string& line : report::fused_lines(estimate))
+    if (!line.empty()) text += "\n* " + code(line) + "\n";
+  if (!estimate.unfused.empty()) text += "\n" + markdown_table(report::unfused_grid(estimate));
   text += "\nSI units: 1 kB is 1000 B, 1 M is 10^6.\n";
   if (!options.formulas) return text;
   text += "\n| total | formula |\n| --- | --- |\n";

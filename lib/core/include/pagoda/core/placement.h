@@ -23,6 +23,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pagoda/core/analysis.h"
@@ -194,6 +195,7 @@ struct PlaceOptions {
   PlacementForm form = PlacementForm::Default;
   // As if every cure of the provider had been applied but that of free dims: give an analysis with sizes for that.
   bool with_cures = false;
+  bool with_fusions = false;  // GraphPlacement::fused and unfused, of the default form
 };
 
 struct PlacedNode {
@@ -208,6 +210,20 @@ struct PlacedCopy {
   bool is_to_host = false;
 };
 
+// Nodes of the file that the runtime made one node by a pattern of place/fusions.cpp.
+struct FusedNodes {
+  std::string_view pattern;         // "BiasGelu"
+  std::vector<std::int32_t> nodes;  // sorted
+  ValueId result = kAbsent;         // what the node computes
+};
+// Nodes that nearly match a pattern.
+struct UnfusedNodes {
+  std::string_view pattern;
+  std::vector<std::int32_t> nodes;
+  std::vector<std::string> conditions;  // that fail, in words; the first one first
+  std::string_view cure;                // the export that makes them match, or one node of them; empty: none is known
+};
+
 struct GraphPlacement {
   std::vector<PlacedNode> nodes;   // by node of the main graph
   std::vector<PlacedCopy> copies;  // one for each tensor and direction; inputs and outputs of the model are not listed
@@ -215,6 +231,8 @@ struct GraphPlacement {
   // Bytes of each stored tensor that a node on the provider reads from its memory, and of each packed copy. Empty for
   // providers that compile their parts, or that share the host's memory. Weights of bodies are not listed.
   std::vector<std::int64_t> weight_bytes;
+  std::vector<FusedNodes> fused;  // with those of the first level; of what it fuses there, only rows of the table
+  std::vector<UnfusedNodes> unfused;
 };
 
 // A node whose types decide, and are not known, is Unknown, as is a call of a function of the file. Copies from and to

@@ -609,6 +609,21 @@ struct EstimatePlacement {
   bool keeps(double most_off) const { return refused.empty() && off_provider() <= most_off; }
 };
 
+// Nodes that ONNX Runtime makes one node, by a pattern that has its name.
+struct EstimateFused {
+  std::string pattern;             // "BiasGelu"
+  std::vector<std::size_t> nodes;  // EstimateNode::index
+};
+// Nodes that nearly match a pattern.
+struct EstimateUnfused {
+  std::string pattern;
+  std::vector<std::size_t> nodes;
+  std::string condition;            // the first one that fails, in words
+  std::vector<std::string> others;  // that fail, too
+  std::optional<double> seconds;    // what one kernel would save on the device; empty: no device, or a size is open
+  std::string cure;                 // empty: none is known
+};
+
 struct EstimateDocument {
   std::string tool;
   EstimateModel model;
@@ -641,6 +656,9 @@ struct EstimateDocument {
   std::optional<EstimateTraining> training;
   std::optional<EstimateSweep> sweep;
   std::vector<EstimatePlacement> placement;          // by requested provider
+  std::string fused_by;                              // "ONNX Runtime, CUDA 1.31.1"; empty: it was not asked
+  std::vector<EstimateFused> fused;
+  std::vector<EstimateUnfused> unfused;              // the most seconds first
   std::optional<std::vector<BudgetResult>> budgets;  // files store the limits as text
   std::vector<Diagnostic> diagnostics;
   std::vector<std::string> unknown;  // members that this version does not know, each listed once: "nodes.colour"

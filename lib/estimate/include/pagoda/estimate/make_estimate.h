@@ -67,6 +67,7 @@ struct EstimateRequest {
   // Providers of ONNX Runtime that are asked which nodes they take, as the file has them or as the runtime runs them.
   std::vector<Provider> providers = {};
   PlacementForm placement_form = PlacementForm::Default;
+  bool unfused = false;  // also fills EstimateDocument::fused and unfused
   std::optional<DeviceSpec> host_device = std::nullopt;  // runs the nodes that providers leave, beside `device`
   std::optional<Calibration> host_engine = std::nullopt;  // of onnxruntime-cpu on that device, if it was measured
   bool by_type = false;                               // also fills EstimateDocument::types
