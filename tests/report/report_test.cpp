@@ -93,6 +93,8 @@ TEST_CASE("a bound of parallel branches says what the merged network needs") {
                   base::si_seconds(apart.roofline->totals.seconds),
                   "; published times may be of the merged network"));
   CHECK(estimated(kBranches).diagnostics.empty());  // counts alone are of the file
+  const EstimateRequest step{.device = request.device, .training = TrainingOptions()};
+  CHECK(estimated(kBranches, step).diagnostics.empty());  // training needs the branches
   request.engine = documents::calibration("rtx-3090-amp-nchw");
   const EstimateDocument predicted = estimated(kBranches, request);
   CHECK(std::ranges::any_of(predicted.diagnostics, [](const Diagnostic& each) {
