@@ -558,7 +558,7 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
     estimate.roofline = roofline_of(request, unknown_bound());
     estimate.fit.emplace().device_bytes = request.device->memory_bytes();
   }
-  if (is_asked_for_time && estimate.unset.empty() && estimate.can_run() && !findings.group)
+  if (is_asked_for_time && estimate.can_run() && !request.training && !findings.group)
     warn_of_branches(model, request, bound_options, findings);
   if (is_published(request.count)) {
     findings.published = published_counts(model, analysis, request);

@@ -90,9 +90,10 @@ TEST_CASE("a bound of parallel branches says what the merged network needs") {
         base::cat("the parallel branches of 1 block add up and could be merged into one Conv (reparameterised): then "
                   "2.36 MMAC instead of 2.62 MMAC, at least ",
                   base::si_seconds(merged.roofline->totals.seconds), " instead of ",
-                  base::si_seconds(apart.roofline->totals.seconds),
-                  "; published times may be of the merged network"));
+                  base::si_seconds(apart.roofline->totals.seconds), "; published times may be of the merged network"));
   CHECK(estimated(kBranches).diagnostics.empty());  // counts alone are of the file
+  const EstimateRequest step{.device = request.device, .training = TrainingOptions()};
+  CHECK(estimated(kBranches, step).diagnostics.empty());  // training needs the branches
   request.engine = documents::calibration("rtx-3090-amp-nchw");
   const EstimateDocument predicted = estimated(kBranches, request);
   CHECK(std::ranges::any_of(predicted.diagnostics, [](const Diagnostic& each) {

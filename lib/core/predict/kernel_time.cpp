@@ -23,8 +23,8 @@ constexpr base::EnumNames<KernelClass::Other> kKernelNames(
 constexpr double kCachedCost = 0.3;
 
 // Boards sustain this part of the float16 FLOP per joule that the largest board of their generation states: "sustained"
-// of data/calibration/tensorrt, fitted to an A100 and a T4. It limits boards whose stated peak outruns their power, such
-// as an RTX PRO 6000 Max-Q, and no GeForce, whose float32 accumulation halves the peak.
+// of data/calibration/tensorrt, fitted to an A100 and a T4. It limits boards whose stated peak outruns their power,
+// such as an RTX PRO 6000 Max-Q, and no GeForce, whose float32 accumulation halves the peak.
 constexpr double kSustained = 0.8;
 
 // The share of a tensor that is still cached: at most the cache's size over all bytes moved since it was written.

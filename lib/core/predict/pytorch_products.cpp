@@ -72,8 +72,7 @@ bool lower_conv(EagerState& state, const Node& node, double macs) {
   kernel.tiles = groups * blocks(kernel.rows, kernel.width);
   state.launch(kernel);
   state.set(node.outputs[0], output);
-  if (has_folded_norm(state, node))
-    return lower_norm(state, KernelClass::BatchNorm, node.outputs[0], node.outputs[0]);
+  if (has_folded_norm(state, node)) return lower_norm(state, KernelClass::BatchNorm, node.outputs[0], node.outputs[0]);
   // A separate kernel adds the bias, except with PyTorch's own depthwise kernel and with oneDNN.
   // Without its optimizer, torch.export gives convolutions without a bias one of zeros.
   const bool has_bias = node.input(2) != kAbsent && !is_all(state.graph(), state.analysis(), node.input(2), 0);

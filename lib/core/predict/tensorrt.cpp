@@ -328,7 +328,8 @@ Prediction predict_tensorrt(const EngineRun& run) {
   if (lowered.unknown_rows > 0)
     result.notes.push_back(cat(base::counted(lowered.unknown_rows, "kernel holds", "kernels hold"),
                                " operators that are not modelled: the prediction covers the rest"));
-  // The interval holds for generations between or near those that were measured, up to 9.0, and for networks like those.
+  // The interval holds for generations between or near those that were measured, up to 9.0, and for networks like
+  // those.
   const bool is_near = rates->flagship_flops_per_joule > 0 && run.device.compute_capability.find('.') == 1;
   const bool is_alike = fitted.judges_convolutions || !lowered.mostly_convolve();
   set_interval(result, is_near && is_alike ? fitted.interval : std::nullopt, fitted.coverage,

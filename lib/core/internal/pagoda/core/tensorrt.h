@@ -66,7 +66,7 @@ struct TensorRtKernels {
   double weight_bytes = 0;  // of all kernels
   // Rows of a quantised model: products that still run in float16, and conversions that no computing kernel absorbs.
   std::vector<std::int32_t> float_products, unfused_conversions;
-  std::int64_t unknown_rows = 0;  // not modelled: their kernels are not counted
+  std::int64_t unknown_rows = 0;                // not modelled: their kernels are not counted
   double convolved_flops = 0, other_flops = 0;  // of convolutions, and of all other products
 
   bool mostly_convolve() const { return convolved_flops > other_flops; }
