@@ -87,6 +87,11 @@ TEST_CASE("a block holds what was fused into a node, and what was put around it"
       // A block takes no contraction that the other side lacks.
       {"x:f32[4,8], w:f32[8,8]=const -> h = MatMul(x, w) @ a; y = Softmax(h) @ s", "x:f32[4,8] -> y = Softmax(x) @ s",
        "=Softmax MatMul= Softmax="},
+      // What only stores a value in another type belongs to the value, whoever reads it.
+      {"x:f32[64] -> h = Tanh(x) @ h; y = Exp(h) @ a; z = Sqrt(h) @ b",
+       "x:f32[64], k:f32[]=const -> h = Tanh(x) @ h; q = QuantizeLinear(h, k) @ q; d = DequantizeLinear(q, k) @ d; y = "
+       "Exp(d) @ a; z = Sqrt(d) @ b",
+       "Tanh=Tanh+QuantizeLinear+DequantizeLinear Exp=Exp Sqrt=Sqrt"},
       // A result that two blocks read belongs to neither.
       {"x:f32[64] -> h = Exp(x) @ h; y = Tanh(h) @ a; z = Sqrt(h) @ b", "x:f32[64] -> y = Tanh(x) @ a; z = Sqrt(x) @ b",
        "Tanh=Tanh Sqrt=Sqrt Exp="},
