@@ -26,7 +26,7 @@ void csv(std::string_view text) {
   base::CsvReader reader(text, kSubject);
   std::vector<std::string> cells, again;
   while (reader.next(cells)) {
-    for (const std::string& cell : cells) (void)base::printed_number(cell);
+    for (const std::string& cell : cells) (void)base::printed(cell);
     const std::string line = base::csv_line(cells);
     base::CsvReader written(line, kSubject);
     const bool is_blank = cells.size() == 1 && cells[0].empty();

@@ -736,7 +736,7 @@ class LoadedGraph::Fuser {
 
   bool fuse_split(ValueId value) {
     std::vector<Piece> pieces;
-    if (graph_.values_[at(value)].is_vague || op_of(graph_.writer(value)) == "Shape") return false;
+    if (graph_.is_vague(value) || op_of(graph_.writer(value)) == "Shape") return false;
     for (const std::int32_t reader : graph_.readers(value)) {
       const std::optional<Piece> piece = piece_of(reader, value);
       if (piece && (pieces.empty() || piece->axis == pieces.front().axis)) pieces.push_back(*piece);
