@@ -9,32 +9,22 @@
 namespace pagoda::estimate {
 namespace {
 
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
-
-// What one kernel would save: tensors between the nodes pass memory once for their writer and once for each reader,
-// while the other kernels are launched; the longer of both, as launches overlap with work. Empty: not known.
-std::optional<double> missed_seconds(const Model& model, const EstimateRequest& request, const Analysis& analysis,
-                                     const std::vector<std::int32_t>& nodes) {
+// What one kernel would save: passes of tensors through memory, or launches; the longer of both, as launches overlap
+// with work. Empty: not known.
+std::optional<double> missed_seconds(const EstimateRequest& request, const Analysis& analysis,
+                                     const UnfusedNodes& missed) {
   const MemoryLevel* const memory = request.device ? request.device->level("dram") : nullptr;
   if (memory == nullptr || !memory->bytes_per_second.known() || !analysis.free_dims.empty()) return std::nullopt;
-  const Graph& graph = model.main();
   Dim bytes = 0;
-  double kernels = 0;
-  for (const NodeReport& row : analysis.nodes)
-    if (row.graph == 0 && row.cost.mark == Mark::Compute && std::ranges::binary_search(nodes, row.node)) ++kernels;
-  for (const std::int32_t id : nodes)
-    for (const ValueId output : graph.node(id).outputs) {
-      std::int64_t readers = 0;
-      for (const std::int32_t reader : nodes) readers += std::ranges::count(graph.node(reader).inputs, output);
-      if (output == kAbsent || readers == 0) continue;
-      const TensorType& type = analysis.types[at(output)];
-      if (!type.shape) return std::nullopt;
-      bytes += byte_size(element_count(*type.shape), type.element) * Dim(readers + 1);
-    }
+  for (const ValueId value : missed.passes) {
+    const TensorType& type = analysis.types[static_cast<std::size_t>(value)];
+    if (!type.shape) return std::nullopt;
+    bytes += byte_size(element_count(*type.shape), type.element);
+  }
   const std::optional<Int> moved = bytes.value();
   if (!moved) return std::nullopt;
   return std::max(static_cast<double>(*moved) / *memory->bytes_per_second.value,
-                  std::max(kernels - 1, 0.0) * request.device->launch_overhead_seconds.value.value_or(0));
+                  static_cast<double>(missed.launches) * request.device->launch_overhead_seconds.value.value_or(0));
 }
 
 }  // namespace
@@ -60,7 +50,7 @@ void add_unfused(const Model& model, const EstimateRequest& request, Findings& f
                                 .nodes = rows(each.nodes),
                                 .condition = each.conditions.front(),
                                 .others = {each.conditions.begin() + 1, each.conditions.end()},
-                                .seconds = missed_seconds(model, request, analysis, each.nodes),
+                                .seconds = missed_seconds(request, analysis, each),
                                 .cure = std::string(each.cure)});
   std::ranges::stable_sort(estimate.unfused, std::ranges::greater(),
                            [](const EstimateUnfused& each) { return each.seconds.value_or(0); });

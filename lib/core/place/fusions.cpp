@@ -197,8 +197,12 @@ class LoadedGraph::Fuser {
       if (!is_root(row, graph_.node(id)) || !matches(row, id, row.most_misses) || now_.core.empty()) continue;
       if (now_.misses.empty() && !row.because.empty()) now_.misses.emplace_back(row.because);
       if (now_.misses.empty()) continue;
-      UnfusedNodes near{
-          .pattern = row.name, .nodes = graph_.files_of(now_.nodes), .conditions = std::move(now_.misses), .cure = {}};
+      UnfusedNodes near{.pattern = row.name,
+                        .nodes = graph_.files_of(now_.nodes),
+                        .conditions = std::move(now_.misses),
+                        .passes = {},
+                        .cure = {}};
+      note_costs(near);
       for (const CureRow& cure : kCures)
         if (near.cure.empty() && (cure.pattern.empty() || cure.pattern == row.name) &&
             near.conditions.front().find(cure.condition) != std::string::npos)
@@ -257,6 +261,22 @@ class LoadedGraph::Fuser {
   }
   static bool contains(const std::vector<std::int32_t>& ids, std::int32_t id) {
     return std::ranges::find(ids, id) != ids.end();
+  }
+
+  // A tensor that others read is still written.
+  void note_costs(UnfusedNodes& near) const {
+    constexpr std::string_view kViews[] = {"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"};
+    near.launches = -1;
+    for (const std::int32_t id : now_.nodes) {
+      const ValueId result = graph_.node(id).outputs.front();
+      const std::vector<std::int32_t>& readers = graph_.readers(result);
+      const auto inner =
+          std::ranges::count_if(readers, [&](std::int32_t reader) { return contains(now_.nodes, reader); });
+      const bool is_gone = inner == std::ssize(readers) && !graph_.is_output(result);
+      near.passes.insert(near.passes.end(), static_cast<std::size_t>(inner + (inner > 0 && is_gone ? 1 : 0)),
+                         graph_.original(result));
+      near.launches += is_one_of(graph_.node(id).op, kViews) ? 0 : 1;
+    }
   }
 
   bool is_read_by_pattern(std::int32_t root) {

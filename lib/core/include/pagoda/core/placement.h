@@ -221,6 +221,8 @@ struct UnfusedNodes {
   std::string_view pattern;
   std::vector<std::int32_t> nodes;
   std::vector<std::string> conditions;  // that fail, in words; the first one first
+  std::vector<ValueId> passes;          // tensors between them, once for each write or read that one node saves
+  std::int64_t launches = 0;            // that it saves
   std::string_view cure;                // the export that makes them match, or one node of them; empty: none is known
 };
 
