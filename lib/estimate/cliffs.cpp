@@ -34,9 +34,9 @@ void add_arena(const Points& points, const std::vector<std::int64_t>& weights, s
     if (!activations || *activations > kMost) return;
     const Int total = device_arena(weights, static_cast<std::int64_t>(*activations)).median;
     if (taken > 0 && total - taken > 2 * (*activations - needed))
-      cliffs.push_back({size, cat("the arena of onnxruntime-cuda grows from ", base::si(taken, "B"), " to ",
-                                  base::si(total, "B"), ", for ", base::si(*activations - needed, "B"),
-                                  " more of activations")});
+      cliffs.push_back(
+          {size, cat("the arena of onnxruntime-cuda grows from ", base::si(taken, "B"), " to ", base::si(total, "B"),
+                     ", for ", base::si(*activations - needed, "B"), " more of activations")});
     taken = total;
     needed = *activations;
   }

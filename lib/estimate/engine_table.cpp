@@ -13,8 +13,8 @@
 namespace pagoda::estimate {
 namespace {
 
-// Two forms of a network under one engine on one machine: of 56 pairs, which docs/engines.md lists, the measured ratio of
-// 49 lies within this factor of the predicted one.
+// Two forms of a network under one engine on one machine: of 56 pairs, which docs/engines.md lists, the measured ratio
+// of 49 lies within this factor of the predicted one.
 constexpr double kRatioError = 1.5;
 // Taken around a time without an interval.
 constexpr double kNoInterval = 3;
@@ -25,8 +25,7 @@ std::string form_of(const EstimateDocument& estimate) {
   std::map<std::string, Int> macs;
   for (const EstimateNode& node : estimate.nodes) {
     if (!node.counts.macs || *node.counts.macs == 0) continue;
-    const ElementType type =
-        node.dequantized_from != ElementType::Undefined ? node.dequantized_from : node.precision;
+    const ElementType type = node.dequantized_from != ElementType::Undefined ? node.dequantized_from : node.precision;
     macs[type == ElementType::Uint8 ? "int8" : std::string(to_string(type))] += *node.counts.macs;
   }
   const auto most = std::ranges::max_element(macs, {}, [](const auto& each) { return each.second; });
@@ -45,7 +44,8 @@ std::string conversions_text(const EstimateDocument& estimate) {
   double seconds = 0;
   for (std::size_t i = 0; i < estimate.nodes.size(); ++i)
     if (converts(estimate.nodes[i])) seconds += time.row_seconds[i];
-  return seconds < kPart * *time.seconds ? "" : cat("conversions from and to integers take ", base::si_seconds(seconds));
+  return seconds < kPart * *time.seconds ? ""
+                                         : cat("conversions from and to integers take ", base::si_seconds(seconds));
 }
 
 // "1,204 launches take at least 3.2 ms".

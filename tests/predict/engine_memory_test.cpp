@@ -23,19 +23,23 @@ struct Published {
   double weight_gib;             // as the log states, else of the parameters
   std::int64_t bytes_per_token;  // 2 × layers × heads of keys and values × size of a head × 2
   std::int64_t blocks;
+  double error;  // at most, of ours
   const char* source;
 };
 // clang-format off
 constexpr Published kPublished[] = {
-    {"h100-sxm",  14.96, 131072, 27284, "vllm-project/vllm#10511: Llama-3-8B, 53.29 GiB for the cache"},
-    {"a100-80gb", 12.55, 524288,  7449, "vllm-project/vllm#2031: Llama-2-7B, before"},
-    {"a100-80gb", 12.55, 524288,  7351, "vllm-project/vllm#2031: Llama-2-7B, after"},
+    {"h100-sxm",  14.96, 131072, 27284, 0.08, "vllm-project/vllm#10511: Llama-3-8B, 53.29 GiB for the cache"},
+    {"a100-80gb", 12.55, 524288,  7449, 0.08, "vllm-project/vllm#2031: Llama-2-7B, before"},
+    {"a100-80gb", 12.55, 524288,  7351, 0.08, "vllm-project/vllm#2031: Llama-2-7B, after"},
+    {"l40s",       6.15,  65536, 33660, 0.08, "a log of vLLM 0.7.2, granite-3.1-3b-a800m, 131.48 requests of 4,096 tokens"},
+    // What a profiling run and the driver take, 1.6 GB, is a large part of so small a device.
+    {"t4",        5.7915, 36864, 10533, 0.33, "a log on Colab, Qwen2.5-3B-Instruct, 41.14 requests of 4,096 tokens"},
 };
 // clang-format on
 
 }  // namespace
 
-TEST_CASE("blocks of a serving engine are within 8 % of what vLLM logged") {
+TEST_CASE("blocks of a serving engine are near those that vLLM logged") {
   for (const Published& each : kPublished) {
     CAPTURE(each.source);
     estimate::EstimateRequest request{.device = documents::find_device(each.device)};
@@ -53,7 +57,7 @@ TEST_CASE("blocks of a serving engine are within 8 % of what vLLM logged") {
     const documents::EngineFit taken = *estimate::engine_memory(request, estimate);
     REQUIRE(taken.blocks);
     const double ratio = static_cast<double>(*taken.blocks) / static_cast<double>(each.blocks);
-    CHECK(ratio == doctest::Approx(1).epsilon(0.08));
+    CHECK(ratio == doctest::Approx(1).epsilon(each.error));
     CHECK(*taken.pool_bytes == *fit.device_bytes * 9 / 10);
     CHECK(*taken.tokens == 16 * *taken.blocks);
     CHECK(*taken.users == *taken.blocks / 251);  // 4,001 tokens

@@ -27,6 +27,8 @@ GIVEN = {
     "pagoda/documents/custom_operators.h": "extern const Model model;",
     "pagoda/documents/archive.h": "struct Sizes { std::int64_t params; std::string scope; };",
     "pagoda/estimate/compare.h": "extern const EstimateDocument before, after;",
+    "pagoda/estimate/engine_memory.h": "extern const EstimateRequest request; extern const documents::EstimateDocument estimate;",
+    "pagoda/estimate/engine_table.h": "extern const Model model, narrow; extern const EstimateRequest on_cpu, on_gpu;",
     "pagoda/estimate/pipeline.h": "extern const Model encoder, unet; extern const EstimateRequest request;",
     "pagoda/documents/columns.h": "extern const EstimateDocument estimate;",
     "pagoda/core/decoder.h": "extern const Model model;",

@@ -131,7 +131,8 @@ std::vector<estimate::EngineChoice> engine_choices(const Arguments& arguments) {
     if (devices.empty()) devices.emplace_back();
     if (estimate::brings_device(engine, own.calibration)) {
       if (own.calibration.empty())
-        problem = "it has no calibration; pagoda-calibrate --here " + engine + " -o FILE measures one, for --calibration";
+        problem =
+            "it has no calibration; pagoda-calibrate --here " + engine + " -o FILE measures one, for --calibration";
       else
         devices = {""};
     } else if (devices.front().empty()) {

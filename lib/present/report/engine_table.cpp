@@ -46,9 +46,9 @@ std::string label(const EngineTable& table, const EngineRow& row) {
   const auto both = [](const EngineRow& each) { return cat(each.model, "\n", each.form); };
   const bool is_form_enough = !row.form.empty() && kinds(table, form) == kinds(table, both);
   const bool is_model_enough = kinds(table, model) == kinds(table, both);
-  const std::string what = is_form_enough                         ? row.form
+  const std::string what = is_form_enough                        ? row.form
                            : row.form.empty() || is_model_enough ? stem
-                                                                  : cat(stem, " in ", row.form);
+                                                                 : cat(stem, " in ", row.form);
   const bool needs_engine = !is_of_onnxruntime(table) || row.device.empty();
   return cat(what, needs_engine ? cat(" under ", row.engine) : "", where(table, row));
 }

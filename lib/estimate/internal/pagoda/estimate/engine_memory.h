@@ -1,6 +1,6 @@
 // What an engine takes of a device's memory, other than the arena of a provider, which placements have.
 //
-//   EngineFit taken = *engine_memory(request, estimate);   // of llm-serving or tensorrt
+//   documents::EngineFit taken = *engine_memory(request, estimate);   // of llm-serving or tensorrt
 //   taken.pool_bytes;                                      // before the first request
 #pragma once
 

@@ -1,7 +1,7 @@
 // Which is fastest: the forms of a network, the engines, and the machines that they run on.
 //
-//   std::vector<EngineRow> rows = {engine_row(model, {"onnxruntime-cpu", on_cpu}), engine_row(narrow, {"tensorrt", on_gpu})};
-//   EngineTable table = compare_engines(std::move(rows));
+//   EngineTable table =
+//       compare_engines({engine_row(model, {"onnxruntime-cpu", on_cpu}), engine_row(narrow, {"tensorrt", on_gpu})});
 //   table.rows[*table.fastest].seconds;  // as predicted
 //   table.rivals;                        // rows that may be faster; empty: the verdict is sure
 #pragma once
