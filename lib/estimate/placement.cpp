@@ -178,7 +178,7 @@ class PredictedSides {
     }
     PlacementPrediction::Time sum{.seconds = on_device + on_host + *copy_seconds, .low = {}, .high = {}};
     if ((on_device > 0 && !device_.time.low) || (on_host > 0 && !host_.time.low)) return sum;
-    const auto scaled = [&](std::optional<double> Prediction::* end) {
+    const auto scaled = [&](std::optional<double> Prediction::*end) {
       const auto part = [&](double seconds, const Prediction& time) {
         return seconds > 0 ? seconds * *(time.*end) / *time.seconds : 0;
       };

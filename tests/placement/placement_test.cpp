@@ -162,7 +162,9 @@ TEST_CASE("with the engines of both sides, the time as placed is predicted") {
                              request);
     request.link.bytes_per_second = 25e9;
     estimate::set_host_device(has_host ? test::source_path("tests/predict/data/here.json") : "xeon-8275cl", request);
-    return *estimate::make_estimate(model, request).placement.front().times;
+    const auto estimate = estimate::make_estimate(model, request);
+    test::check_schema(documents::write_estimate(estimate), "estimate");
+    return *estimate.placement.front().times;
   };
   const auto is_ordered = [](const Time& time) {
     return time.low && time.high && *time.low <= *time.seconds && *time.seconds <= *time.high;
@@ -198,8 +200,7 @@ TEST_CASE("bounds as placed and cured are no shorter than each node on its faste
       CAPTURE(std::string(name));
       CAPTURE(std::string(gpu));
       const Model model = load_model(test::source_path(std::string("models/skeletons/") + name + ".onnx"));
-      estimate::EstimateRequest request{.traffic = TrafficModel::Unfused,
-                                        .device = documents::find_device(gpu)};
+      estimate::EstimateRequest request{.traffic = TrafficModel::Unfused, .device = documents::find_device(gpu)};
       for (const std::string& dim : analyze(model).free_dims) request.sizes.dims[dim] = dim == "sequence" ? 64 : 1;
       estimate::EstimateRequest alone = request;
       alone.device = cpu;

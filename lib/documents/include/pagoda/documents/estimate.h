@@ -527,7 +527,7 @@ struct EstimateSweep {
   std::string engine, calibration;  // of the predictions, as in EstimatePrediction
 };
 
-// Predicted times of a run by the engines of both sides: nodes one after another, each on its side, and then the copies.
+// Predicted times by the engines of both sides: nodes one after another, each on its side, and then the copies.
 struct PlacementPrediction {
   struct Time {
     std::optional<double> seconds, low, high;  // no interval where an engine states none
