@@ -17,8 +17,10 @@
 
 #include "import/formats.h"
 #include "import/runs.h"
+#include "import/timeline.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/csv_table.h"
+#include "pagoda/base/number.h"
 #include "pagoda/base/plural.h"
 #include "pagoda/base/quantity.h"
 
@@ -91,6 +93,16 @@ LaunchSample amd_sample(const Launch& dispatch) {
   return sample;
 }
 
+// The step between the numbers that a cell with an exponent tells apart: 1e7 of "1.86724E+12"; 0 without an exponent.
+double cell_step(std::string_view cell) {
+  const std::size_t exponent = cell.find_first_of("eE"), mark = cell.find_first_of(".,");
+  if (exponent == std::string_view::npos) return 0;
+  const double digits = mark < exponent ? static_cast<double>(exponent - mark - 1) : 0;
+  const std::size_t sign = cell.substr(exponent + 1).starts_with('+') ? 2 : 1;
+  const auto power = base::parse_number<double>(cell.substr(std::min(cell.size(), exponent + sign)));
+  return power ? std::pow(10, *power - digits) : 0;
+}
+
 // Tables -------------------------------------------------------------------------------------------------------------
 
 void add_missing_of_launches(documents::Measured& measured) {
@@ -121,36 +133,51 @@ documents::Measured measured_of_sums(CsvTable& table, const Sums& columns, std::
     base::fail(subject, "holds sums over all launches, from which no run can be left out; leave `warmup` out");
   documents::Measured measured;
   set_runs(static_cast<std::size_t>(runs), 0, measured);
-  std::int64_t common = 0;
+  struct Sum {
+    documents::MeasuredKernel kernel;
+    double seconds;
+    std::string place;
+  };
+  std::vector<Sum> sums;
+  std::int64_t common = 0, all_launches = 0;
+  double all_seconds = 0;
   table.expect_numbers({columns.count, columns.seconds});
   const CsvTable::IsRow is_skipped = is_behind_report();
   while (table.next(is_skipped)) {
     if (table.cell(columns.name).starts_with("[CUDA mem")) continue;
-    documents::MeasuredKernel& kernel = measured.kernels.emplace_back();
+    documents::MeasuredKernel kernel;
     kernel.name = table.cell(columns.name);
     if (columns.grid) kernel.detail = cat("grid ", table.cell(columns.grid), ", block ", table.cell(columns.block));
     const double count = table.number(columns.count);
     if (!(count >= 1 && count < 1e15) || count != std::floor(count))
       base::fail(table.place(), cat("\"", table.cell(columns.count), "\" is not a number of launches"));
-    const auto launches = static_cast<std::int64_t>(count);
+    kernel.launches = static_cast<std::int64_t>(count);
+    const double seconds = table.number(columns.seconds) * columns.scale * (columns.is_average ? count : 1);
+    all_launches += *kernel.launches;
+    all_seconds += seconds;
+    sums.push_back({std::move(kernel), seconds, table.place()});
+  }
+  for (auto& [kernel, seconds, place] : sums) {
+    const std::int64_t launches = *kernel.launches;
+    if (is_total(seconds, all_seconds, sums.size()) && 2 * launches == all_launches) {
+      note_total(kernel.name, measured.notes);
+      continue;
+    }
     if (launches % runs != 0)
-      base::fail(table.place(), cat("\"", kernel.name, "\" was launched ", base::counted(launches, "time"),
-                                    ", which is not ", runs, " equal runs; give another number of runs"));
+      base::fail(place, cat("\"", kernel.name, "\" was launched ", base::counted(launches, "time"), ", which is not ",
+                            runs, " equal runs; give another number of runs"));
     common = std::gcd(common, launches);
     kernel.launches = launches / runs;
-    const double seconds = table.number(columns.seconds) * columns.scale;
-    if (seconds > 0)
-      kernel.seconds =
-          (columns.is_average ? seconds * static_cast<double>(launches) : seconds) / static_cast<double>(runs);
+    if (seconds > 0) kernel.seconds = seconds / static_cast<double>(runs);
+    measured.kernels.push_back(std::move(kernel));
   }
   if (measured.kernels.empty()) base::fail(subject, "holds no kernel below its header");
   measured.notes.emplace_back("the table holds a sum for each kernel: its times are means, and overlap is not known");
   if (!options.runs)
-    measured.notes.push_back(
-        cat("the file does not say how many runs of the model it holds; it is taken as one",
-            common > 1 ? cat(": all kernels have a multiple of ", common, " launches, so give ",
-                             base::field("runs", "N"), " if it is more")
-                       : ""));
+    measured.notes.push_back(cat("the file does not say how many runs of the model it holds; it is taken as one",
+                                 common > 1 ? cat(": all kernels have a multiple of ", common, " launches, so give ",
+                                                  base::field("runs", "N"), " if it is more")
+                                            : ""));
   return measured;
 }
 
@@ -187,7 +214,8 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
              group = table.find({"Workgroup_Size", "wgr", "Workgroup_Size_X"});
   if (!begin || !end)
     table.fail(
-        "has no columns Start_Timestamp and End_Timestamp, or BeginNs and EndNs; record them (rocprof's option timestamp, \"on\")");
+        "has no columns Start_Timestamp and End_Timestamp, or BeginNs and EndNs; record them (rocprof's option "
+        "timestamp, \"on\")");
   if (counter.has_value() != count.has_value()) table.fail("has one of Counter_Name and Counter_Value alone");
   // In a table with one column per counter, counter names begin with a hardware unit in capitals.
   std::vector<std::pair<std::string, std::size_t>> wide;
@@ -219,6 +247,10 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
       // No stream: streams share a queue, whose packets may overlap, so only a dispatch's own stamps are checked.
       const double from = table.number(begin), to = table.number(end);
       dispatch.start = kNanosecond * from;
+      if (std::max(cell_step(table.cell(begin)), cell_step(table.cell(end))) > std::max(0.0, to - from))
+        base::fail(table.place(), cat("\"", table.cell(begin),
+                                      "\" has lost its digits, as a spreadsheet's saving does; "
+                                      "export the table again"));
       if (from > 0 && to > 0) dispatch.seconds = kNanosecond * (to - from);
     }
     Counters& counters = dispatches[at].counters;
@@ -273,7 +305,8 @@ TimeColumn time_column(const CsvTable::Row& names, std::string_view name) {
     unit.remove_prefix(name.size());
     if (unit.starts_with(' ')) unit.remove_prefix(1);
     if (!unit.starts_with('(') || !unit.ends_with(')')) continue;
-    if (const auto scale = base::unit_factor(base::Measure::Seconds, unit.substr(1, unit.size() - 2))) return {i, *scale};
+    if (const auto scale = base::unit_factor(base::Measure::Seconds, unit.substr(1, unit.size() - 2)))
+      return {i, *scale};
   }
   return {};
 }
@@ -308,6 +341,7 @@ documents::Measured import_nsys(std::string_view text, std::string_view subject,
   } else {
     std::vector<Launch> dispatches;
     std::size_t copies = 0;
+    bool is_lost = false;  // digits of the stamps
     const auto size_of = [&](CsvTable::Column whole, const char* x, const char* y, const char* z) {
       return whole ? table.cell(whole)
                    : cat("(", table.cell(table.find({x})), ", ", table.cell(table.find({y})), ", ",
@@ -331,10 +365,15 @@ documents::Measured import_nsys(std::string_view text, std::string_view subject,
       dispatch.kernel.detail =
           cat("grid ", size_of(grid, "GrdX", "GrdY", "GrdZ"), ", block ", size_of(block, "BlkX", "BlkY", "BlkZ"));
       if (!table.cell(duration.column).empty()) dispatch.seconds = table.number(duration.column) * duration.scale;
-      if (start.column) dispatch.start = table.number(start.column) * start.scale;
+      if (!start.column) continue;
+      dispatch.start = table.number(start.column) * start.scale;
+      is_lost |= cell_step(table.cell(start.column)) * start.scale > dispatch.seconds.value_or(0);
     }
+    if (is_lost)
+      for (Launch& dispatch : dispatches) dispatch.start.reset();
     measured = measured_of(std::move(dispatches), "dispatch", subject, options,
                            [](const Launch& dispatch) { return LaunchSample{dispatch.seconds}; });
+    if (is_lost) note_lost_digits(measured.notes);
     if (copies > 0)
       measured.notes.push_back(cat(base::counted(copies, "copy or fill is", "copies and fills are"),
                                    copies > 1 ? " not kernels and are left out" : " no kernel and is left out"));

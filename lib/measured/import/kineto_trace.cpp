@@ -44,6 +44,7 @@ struct Event {
   std::uint32_t name = 0, detail = 0, lane = 0;  // indices in Trace::texts; lane: the thread, or the stream
   std::uint32_t device = 0;                      // of a kernel; index in Trace::texts
   Kind kind = Kind::Op;
+  bool has_start = true;
 
   double end() const { return start + duration.value_or(0); }
 };
@@ -62,6 +63,7 @@ struct Trace {
   std::optional<double> longest;  // microseconds that the profiler ran; empty: not known
   std::size_t without_time = 0;
   bool is_without_kineto = false;
+  bool has_lost_digits = false;  // of the kernels' stamps
   ImpossibleTimes impossible = {};
 
   std::uint32_t intern(std::string text) {
@@ -124,13 +126,14 @@ TraceEvents::SetDuration add_event(const JsonField& json, Trace& trace) {
       trace.longest = std::max(trace.longest.value_or(0), *duration);
     return {};
   }
-  if (!start) {
+  if (!start && *kind != Kind::Kernel) {
     ++trace.without_time;
     return {};
   }
   // kineto writes threads and streams as numbers or strings.
   const std::uint32_t lane = trace.intern(cat(event_text(json, "pid"), ":", event_text(json, "tid")));
-  Event event{*start, event_number(json, "dur"), -1, trace.intern(label), 0, lane, 0, *kind};
+  Event event{start.value_or(0), event_number(json, "dur"), -1, trace.intern(label), 0, lane, 0, *kind,
+              start.has_value()};
   if (const auto arguments = json.find("args"); arguments && arguments->value().is_object()) {
     event.correlation = event_integer(*arguments, "correlation").value_or(-1);
     event.detail = trace.intern(detail_of(*arguments, *kind));
@@ -170,15 +173,19 @@ void check_events(Trace& trace, std::vector<std::string>& notes) {
     std::vector<Stretch> stretches;
     std::vector<Event*> checked;
     for (Event& event : events) {
-      if (event.kind != Kind::Op && event.kind != Kind::Kernel) continue;
+      if ((event.kind != Kind::Op && event.kind != Kind::Kernel) || !event.has_start) continue;
       checked.push_back(&event);
       stretches.push_back({event.start * kMicrosecond,
                            event.duration ? std::optional(*event.duration * kMicrosecond) : std::nullopt,
                            std::int64_t{event.device} << 32 | event.lane, are_alone});
     }
-    const std::size_t dependent = check_times(
-        stretches, rules, [&](std::size_t i) { return std::string_view(trace.texts[checked[i]->name]); },
-        trace.impossible);
+    const auto name = [&](std::size_t i) { return std::string_view(trace.texts[checked[i]->name]); };
+    if (are_alone && has_lost_digits(stretches, name)) {
+      trace.has_lost_digits = true;
+      for (Stretch& each : stretches) each.is_alone = false;
+      note_lost_digits(notes);
+    }
+    const std::size_t dependent = check_times(stretches, rules, name, trace.impossible);
     for (std::size_t i = 0; i < checked.size(); ++i) {
       const auto& [start, seconds, lane, is_alone] = stretches[i];
       Event& event = *checked[i];
@@ -189,6 +196,9 @@ void check_events(Trace& trace, std::vector<std::string>& notes) {
     }
     return dependent;
   };
+  if (const auto without = std::ranges::count(trace.kernels, false, &Event::has_start); without > 0)
+    notes.push_back(cat(base::counted(static_cast<base::Int>(without), "kernel has", "kernels have"),
+                        " no stamp of the start: overlap is not known"));
   note_dependent(check(trace.kernels, true), "launch", notes);
   if (trace.kernels.empty()) check(trace.host, false);
 }
@@ -414,6 +424,7 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
   std::map<std::array<std::size_t, 5>, std::size_t> occurrences;  // of a name, operator and path on a device in a run
   std::size_t outside = 0;
   double outside_microseconds = 0;
+  bool ends_early = false;
   for (std::size_t i = 0; i < picks.size(); ++i) {
     const auto& [event, context, launched] = picks[i];
     const std::ptrdiff_t at =
@@ -436,7 +447,9 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
     const std::size_t occurrence =
         event.kind == Kind::Range ? 0 : occurrences[{run, event.device, event.name, context.op, context.path}]++;
     LaunchSample sample{event.duration ? std::optional(*event.duration * kMicrosecond) : std::nullopt};
-    sample.start = event.start * kMicrosecond;
+    if (event.has_start && !trace.has_lost_digits) sample.start = event.start * kMicrosecond;
+    if (const Event* step = has_steps ? &trace.steps[run] : nullptr; step && sample.start && event.kind == Kind::Kernel)
+      ends_early |= outlives(event.end() * kMicrosecond, step->end() * kMicrosecond, *step->duration * kMicrosecond);
     sample.shapes = event.detail;
     rows.add(cat(event.device, " ", event.name, " ", context.op, " ", context.path, " ", occurrence), kernel, run,
              sample);
@@ -445,7 +458,11 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
   note_devices(devices.size(), measured.notes);
   if (!length.note.empty()) measured.notes.push_back(length.note);
 
-  if (has_profiler_steps || (has_steps && trace.kernels.empty())) {
+  if (has_profiler_steps && ends_early) {
+    add_missing(measured, {{"seconds", "the range ends before its kernels do"}});
+    measured.notes.emplace_back(
+        "a ProfilerStep range is no time of a run: the range ends before its kernels do; synchronise inside it");
+  } else if (has_profiler_steps || (has_steps && trace.kernels.empty())) {
     std::vector<double> seconds;
     for (const Event& step : trace.steps) seconds.push_back(*step.duration * kMicrosecond);
     set_run_seconds(std::move(seconds), measured);

@@ -1,7 +1,7 @@
 // Joins layers that TensorRT names by their ends alone: {ForeignNode[first...last]}.
 //
-// An end is the first or last layer of the fused part in an order of execution. It may be a node, a stored tensor (also a
-// layer of TensorRT's network), or a layer that the model does not have. Every such name implies:
+// An end is the first or last layer of the fused part in an order of execution. It may be a node, a stored tensor (also
+// a layer of TensorRT's network), or a layer that the model does not have. Every such name implies:
 //
 // * The layer runs as one unit, so a row on a path between two of its rows is also its row.
 // * A stored tensor or an input stands for a row that reads it. With several readers it is one of them.
@@ -24,6 +24,7 @@ using Marks = std::vector<bool>;  // by row
 
 constexpr std::string_view kUnknownEnd = "one end of the range is not in the model";
 constexpr std::string_view kOpenEnd = "the tensor at an end of the range is read in several places";
+constexpr std::string_view kShared = "its nodes are in another layer, too";
 constexpr std::string_view kNoPath = "rows between the ends of the range are not known";
 
 // A tensor with more readers, such as a scalar, does not show where a range begins.
@@ -252,7 +253,7 @@ class RangeJoin {
       return std::ranges::all_of(rows, [&](std::size_t row) { return layer.has[row]; });
     };
     for (const End* end : {&layer.first, &layer.last})
-      if (std::ranges::none_of(end->choices, is_in)) return kOpenEnd;
+      if (std::ranges::none_of(end->choices, is_in)) return end->choices.size() == 1 ? kShared : kOpenEnd;
     if (!is_connected(layer)) return kNoPath;
     if ((!layer.first.is_node || !layer.last.is_node) && may_go_on(layer)) return kOpenEnd;
     return "";
