@@ -98,6 +98,10 @@ TEST_CASE("an impossible time is unknown, and the note names its kernel and why"
        trace({launched("a", at("1000", "500")), launched("b", at("1000", "500")), launched("c", at("1000", "100"))}),
        {{"a", 500e-6}, {"b", 500e-6}, {"c", 100e-6}},
        "have lost their digits"},
+      {"a duration that is a text, which is quoted",
+       trace({launched("k0", at("1050.5", "\"50 us\"")), launched("k1", at("1450.5", "200"))}),
+       {{"k0", -1}, {"k1", 200e-6}},
+       "1 time is no number and unknown; the first is \"dur\": \"50 us\" of \"k0\""},
       {"a kernel without a start keeps its duration",
        trace({launched("k0", "\"dur\":50"), launched("k1", at("1450.5", "200"))}),
        {{"k0", 50e-6}, {"k1", 200e-6}},
@@ -211,6 +215,62 @@ TEST_CASE("a range that ends before its kernels do is no time of a run") {
     CHECK(measured.seconds.value_or(0) == doctest::Approx(each.seconds));
     CHECK(test::is_missing(measured, "seconds") == (each.seconds == 0));
     CHECK(measured.kernels.at(0).seconds.has_value());
+  }
+}
+
+TEST_CASE("runs that differ by their times alone have a note") {
+  const auto steps = [](const char* last) {
+    std::string events;
+    for (int i = 0; i < 3; ++i) {
+      const int start = 1000 * (i + 1);
+      const std::string call = cat("\"correlation\":", 800 + i);
+      events += cat(i == 0 ? "" : ",", event("user_annotation", cat("ProfilerStep#", i), at(cat(start), "900")), ",",
+                    event("cuda_runtime", "cudaLaunchKernel", at(cat(start + 1), "5"), 1, call), ",",
+                    event("kernel", "k", at(cat(start + 50), i == 2 ? last : "100"), 7, call + ",\"stream\":7"));
+    }
+    return import_profile(trace({events}), "t");
+  };
+  CHECK(has_note(steps("400"), "the runs differ: kernels run for 100 µs of one, and for 400 µs of another"));
+  CHECK_FALSE(has_note(steps("150"), "the runs differ"));
+}
+
+TEST_CASE("tables of nsys that people edited, joined or saved again") {
+  const std::string sums = "Time (%),Total Time (ns),Instances,Avg (ns),Name\n";
+  const std::string rows = nsys_row(10, 3000, "a") + nsys_row(5000, 900, "b");
+  struct Case {
+    const char* reason;
+    std::string text, says;  // in the refusal or a note; empty: neither
+  };
+  const Case cases[] = {
+      {"the header again", nsys(nsys_row(10, 3000, "a")) + nsys(nsys_row(5000, 900, "b")), ""},
+      {"a row of empty cells", nsys(nsys_row(10, 3000, "a") + ",,,,,,,,,,,,\n" + nsys_row(5000, 900, "b")), ""},
+      {"trailing separators", nsys(nsys_row(10, 3000, "a")) + "5000,900,1,1,1,1,128,1,1,A (0),1,7,b,,\n", ""},
+      {"a name with commas and no quotes", nsys(rows + nsys_row(7000, 5, "gemm<float, 128>")),
+       "line 4: has 14 cells, expected 13; put quotes around names that hold a separator"},
+      {"a column that is too narrow", nsys("10,########,1,1,1,1,1,1,1,A (0),1,7,a\n"),
+       "\"########\" in the column \"Duration (ns)\" is not a number that is 0 or more; widen the column"},
+      {"a unit in a cell", nsys("10,900 ns,1,1,1,1,1,1,1,A (0),1,7,a\n"), "0 or more; remove the unit"},
+      {"another report below", nsys(rows) + "\n" + sums + "100,10,1,10,c\n",
+       "the file holds several reports; the first with kernels is read"},
+      {"a sum that is not its mean times its launches", sums + "100,5000,10,600,a\n",
+       "line 2: \"5000\" in the column \"Total Time (ns)\" is not 10 launches of \"600\" in the column \"Avg (ns)\""},
+      {"... in another unit", "Time (%),Total Time (us),Instances,Avg (ns),Name\n100,6000,10,600,a\n",
+       "is not 10 launches"},
+      {"... whose mean is rounded", "Time (%),Total Time (ms),Instances,Avg (ms),Name\n60,0.054,10,0.005,a\n40,1,9,0.11,b\n", ""},
+      {"... that is", sums + "60,6004,10,600.4,a\n40,4000,10,400,b\n", ""},
+  };
+  for (const Case& each : cases) {
+    CAPTURE(each.reason);
+    const std::string error = test::import_error(each.text);
+    if (error.empty()) {
+      const Measured measured = import_profile(each.text, "t");
+      CHECK(measured.kernels.size() == 2);
+      CHECK(has_note(measured, each.says));
+      CHECK(has_note(measured, "several reports") == !each.says.empty());
+    } else {
+      CHECK_MESSAGE(error.find(each.says) != std::string::npos, error);
+      CHECK(!each.says.empty());
+    }
   }
 }
 

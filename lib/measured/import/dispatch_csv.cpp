@@ -115,13 +115,21 @@ struct Sums {
   CsvTable::Column name, count, seconds, grid = std::nullopt, block = std::nullopt;
   double scale = 1;         // of `seconds`
   bool is_average = false;  // `seconds` is of one launch
+  CsvTable::Column mean = std::nullopt;
+  double mean_scale = 1;
 };
 
-// Skips all rows from the next report on: nsys writes several into one file, each below a line of its own.
-CsvTable::IsRow is_behind_report() {
-  return [is_behind = false](const CsvTable::Row& row) mutable {
+// Skips all rows from the next report on, and notes it: nsys writes several into one file, each below a line of its own
+// or below its header alone.
+CsvTable::IsRow is_behind_report(std::vector<std::string>& notes) {
+  return [is_behind = false, &notes](const CsvTable::Row& row) mutable {
     const auto begins = [&](std::string_view text) { return row.front().starts_with(text); };
-    return is_behind = is_behind || begins("Processing [") || begins("SKIPPED:") || begins("** ");
+    if (is_behind) return true;
+    is_behind =
+        begins("Processing [") || begins("SKIPPED:") || begins("** ") || begins("Time (%)") || begins("Start (");
+    if (is_behind)
+      notes.emplace_back("the file holds several reports; the first with kernels is read, and the others are left out");
+    return is_behind;
   };
 }
 
@@ -141,8 +149,9 @@ documents::Measured measured_of_sums(CsvTable& table, const Sums& columns, std::
   std::vector<Sum> sums;
   std::int64_t common = 0, all_launches = 0;
   double all_seconds = 0;
-  table.expect_numbers({columns.count, columns.seconds});
-  const CsvTable::IsRow is_skipped = is_behind_report();
+  constexpr double kRounding = 0.01;
+  table.expect_numbers({columns.count, columns.seconds, columns.mean});
+  const CsvTable::IsRow is_skipped = is_behind_report(measured.notes);
   while (table.next(is_skipped)) {
     if (table.cell(columns.name).starts_with("[CUDA mem")) continue;
     documents::MeasuredKernel kernel;
@@ -153,6 +162,15 @@ documents::Measured measured_of_sums(CsvTable& table, const Sums& columns, std::
       base::fail(table.place(), cat("\"", table.cell(columns.count), "\" is not a number of launches"));
     kernel.launches = static_cast<std::int64_t>(count);
     const double seconds = table.number(columns.seconds) * columns.scale * (columns.is_average ? count : 1);
+    const std::optional<double> mean = table.number_or_none(columns.mean);
+    const std::size_t mark = table.cell(columns.mean).find_last_of(".,");
+    const double places = mark == std::string::npos ? 0 : static_cast<double>(table.cell(columns.mean).size() - mark - 1);
+    const double rounding = kRounding * seconds + std::pow(10, -places) * columns.mean_scale * count;
+    if (mean && std::abs(*mean * columns.mean_scale * count - seconds) > rounding)
+      base::fail(table.place(),
+                 cat("\"", table.cell(columns.seconds), "\" in the column \"", table.names[*columns.seconds],
+                     "\" is not ", table.cell(columns.count), " launches of \"", table.cell(columns.mean),
+                     "\" in the column \"", table.names[*columns.mean], "\"; export the table again"));
     all_launches += *kernel.launches;
     all_seconds += seconds;
     sums.push_back({std::move(kernel), seconds, table.place()});
@@ -336,8 +354,10 @@ documents::Measured import_nsys(std::string_view text, std::string_view subject,
                    duration = time_column(table.names, report->duration);
   documents::Measured measured;
   if (count) {
-    measured = measured_of_sums(table, {name, count, duration.column, grid, block, duration.scale, report->is_average},
-                                subject, options);
+    const TimeColumn mean = time_column(table.names, report->is_average ? "" : "Avg");
+    measured = measured_of_sums(
+        table, {name, count, duration.column, grid, block, duration.scale, report->is_average, mean.column, mean.scale},
+        subject, options);
   } else {
     std::vector<Launch> dispatches;
     std::size_t copies = 0;
@@ -348,7 +368,8 @@ documents::Measured import_nsys(std::string_view text, std::string_view subject,
                          table.cell(table.find({z})), ")");
     };
     table.expect_numbers({duration.column, start.column});
-    const CsvTable::IsRow is_skipped = is_behind_report();
+    std::vector<std::string> reports;
+    const CsvTable::IsRow is_skipped = is_behind_report(reports);
     while (table.next(is_skipped)) {
       if (table.cell(name).starts_with("[CUDA mem")) {
         ++copies;
@@ -374,6 +395,7 @@ documents::Measured import_nsys(std::string_view text, std::string_view subject,
     measured = measured_of(std::move(dispatches), "dispatch", subject, options,
                            [](const Launch& dispatch) { return LaunchSample{dispatch.seconds}; });
     if (is_lost) note_lost_digits(measured.notes);
+    measured.notes.insert(measured.notes.end(), reports.begin(), reports.end());
     if (copies > 0)
       measured.notes.push_back(cat(base::counted(copies, "copy or fill is", "copies and fills are"),
                                    copies > 1 ? " not kernels and are left out" : " no kernel and is left out"));

@@ -44,7 +44,7 @@ struct Event {
   std::uint32_t name = 0, detail = 0, lane = 0;  // indices in Trace::texts; lane: the thread, or the stream
   std::uint32_t device = 0;                      // of a kernel; index in Trace::texts
   Kind kind = Kind::Op;
-  bool has_start = true;
+  bool has_start = true, is_unread = false;  // is_unread: its time is no number, which has a note of its own
 
   double end() const { return start + duration.value_or(0); }
 };
@@ -62,6 +62,8 @@ struct Trace {
   std::vector<Event> regions;     // of torch.compile around calls; set by find_wrappers()
   std::optional<double> longest;  // microseconds that the profiler ran; empty: not known
   std::size_t without_time = 0;
+  std::size_t unread = 0;  // times that are no numbers
+  std::string unread_example = {};
   bool is_without_kineto = false;
   bool has_lost_digits = false;  // of the kernels' stamps
   ImpossibleTimes impossible = {};
@@ -120,6 +122,9 @@ TraceEvents::SetDuration add_event(const JsonField& json, Trace& trace) {
     trace.is_without_kineto = trace.is_without_kineto || event_text(json, "pid").ends_with(kOldProcess);
     return {};
   }
+  for (const char* key : {"ts", "dur"})
+    if (json.has(key) && !event_number(json, key) && trace.unread++ == 0)
+      trace.unread_example = cat("\"", key, "\": ", printed(json, key), " of \"", label, "\"");
   const std::optional<double> start = event_number(json, "ts");
   if (*kind == Kind::Trace) {
     if (const auto duration = event_number(json, "dur"); duration.value_or(0) > 0)
@@ -132,8 +137,9 @@ TraceEvents::SetDuration add_event(const JsonField& json, Trace& trace) {
   }
   // kineto writes threads and streams as numbers or strings.
   const std::uint32_t lane = trace.intern(cat(event_text(json, "pid"), ":", event_text(json, "tid")));
-  Event event{start.value_or(0), event_number(json, "dur"), -1, trace.intern(label), 0, lane, 0, *kind,
-              start.has_value()};
+  Event event{start.value_or(0), event_number(json, "dur"), -1, trace.intern(label), 0, lane, 0, *kind};
+  event.has_start = start.has_value();
+  event.is_unread = json.has("dur") && !event.duration;
   if (const auto arguments = json.find("args"); arguments && arguments->value().is_object()) {
     event.correlation = event_integer(*arguments, "correlation").value_or(-1);
     event.detail = trace.intern(detail_of(*arguments, *kind));
@@ -173,7 +179,7 @@ void check_events(Trace& trace, std::vector<std::string>& notes) {
     std::vector<Stretch> stretches;
     std::vector<Event*> checked;
     for (Event& event : events) {
-      if ((event.kind != Kind::Op && event.kind != Kind::Kernel) || !event.has_start) continue;
+      if ((event.kind != Kind::Op && event.kind != Kind::Kernel) || !event.has_start || event.is_unread) continue;
       checked.push_back(&event);
       stretches.push_back({event.start * kMicrosecond,
                            event.duration ? std::optional(*event.duration * kMicrosecond) : std::nullopt,
@@ -475,6 +481,9 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
     measured.notes.push_back(cat(base::counted(outside, "launch", "launches"), " (",
                                  static_cast<std::int64_t>(outside_microseconds), " µs in all) outside every ",
                                  has_profiler_steps ? "ProfilerStep range" : "run", " left out"));
+  if (trace.unread > 0)
+    measured.notes.push_back(cat(base::counted(trace.unread, "time is no number and", "times are no numbers and"),
+                                 " unknown; the first is ", trace.unread_example));
   if (trace.without_time > 0)
     measured.notes.push_back(cat(base::counted(trace.without_time, "event"), " without a time left out"));
   add_missing(measured, {{"flops", "torch.profiler counts none in hardware"},

@@ -254,6 +254,9 @@ void KernelRows::finish(documents::Measured& measured) && {
   set_busy_seconds(measured);
 }
 
+// Runs that take twice as long as others are of another size, even if neither shapes nor grids show it.
+constexpr double kOtherSize = 2;
+
 void KernelRows::set_busy_seconds(documents::Measured& measured) const {
   constexpr double kNotable = 1.02;
   std::vector<double> busy;
@@ -266,7 +269,14 @@ void KernelRows::set_busy_seconds(documents::Measured& measured) const {
     for (const auto& [start, end] : span.intervals) all += end - start;
   }
   if (busy.empty()) return;
-  measured.busy_seconds = base::summarize(busy).median;
+  const base::Summary summary = base::summarize(busy);
+  measured.busy_seconds = summary.median;
+  const bool is_noted =
+      std::ranges::any_of(measured.notes, [](const std::string& note) { return note.starts_with(kRunsOfSizes); });
+  if (summary.min > 0 && summary.max > kOtherSize * summary.min && !is_noted)
+    measured.notes.push_back(cat("the runs differ: kernels run for ", base::si_seconds(summary.min),
+                                 " of one, and for ", base::si_seconds(summary.max),
+                                 " of another; if they are of several sizes, their median is the time of none"));
   const auto runs = static_cast<double>(busy.size());
   if (all > kNotable * covered)
     measured.notes.push_back(cat("kernels overlap: those of a run add up to ", base::si_seconds(all / runs), ", in ",

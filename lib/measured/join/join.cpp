@@ -24,8 +24,15 @@ bool holds_range(const documents::MeasuredKernel& kernel) {
                              [](const std::string& part) { return import::node_range(part).has_value(); });
 }
 
-// Whether a part of a fused name is a row, or known to be none: work of the engine, or a stored tensor.
+// Whether a part of a fused name is a row, or known to be none: work of the engine, or a stored tensor. Exporters name
+// tensors "/act/Constant_output_0" and "onnx::Conv_497", as they name no node.
 bool is_known(const JoinState& state, const std::string& part) {
+  constexpr std::string_view kOutput = "_output_";
+  const std::size_t output = part.rfind(kOutput);
+  if (part.starts_with("onnx::") ||
+      (output != std::string::npos &&
+       part.find_first_not_of("0123456789", output + kOutput.size()) == std::string::npos))
+    return true;
   if (!resolve(state, part).rows.empty() || !import::engine_work(part, "").empty()) return true;
   for (std::optional<std::string> now(part); now; now = import::undecorated(*now))
     if (!state.reading(*now).empty()) return true;

@@ -122,12 +122,11 @@ std::string groups_table(const documents::Measured& measured, const EstimateDocu
     if (has_bounds) row.insert(row.end(), {time_cell(group.bound_seconds), ratio_cell(group.ratio())});
     return row;
   };
-  return table(
-      std::move(columns), groups, top, width, to_row,
-      cat(has_bounds ? cat("bounds of ", base::printable(estimate.roofline->device), "\n") : "",
-          faster > 0 ? cat(base::counted(faster, "row takes", "rows take"),
-                           " less time than the bound: the estimate is of another batch, precision or device\n")
-                     : ""));
+  return table(std::move(columns), groups, top, width, to_row,
+               cat(has_bounds ? cat("bounds of ", base::printable(estimate.roofline->device), "\n") : "",
+                   faster > 0 ? cat(base::counted(faster, "row takes", "rows take"),
+                                    " less time than the bound: the estimate is of another batch, precision or device\n")
+                              : ""));
 }
 
 // Counters next to the estimate; nothing without counters.
