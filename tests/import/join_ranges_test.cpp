@@ -116,6 +116,7 @@ TEST_CASE("a tensor at an end of a range stands for what reads it, and an unknow
       {{"gone + conv + relu", "mul"}, {{}, {2}}, part},
       {{"conv.weight + conv + conv.bias + relu"}, {{0, 1}}, "stored tensors, which are known"},
       {{"/c/Constant_output_0 + (Unnamed Layer* 7) [Shuffle] + conv + relu"}, {{0, 1}}, "a constant, by its name"},
+      {{"{ForeignNode[conv.weight...soft]}", "{ForeignNode[mul...add]}"}, {{}, {2, 4}}, gap},
       {{"{ForeignNode[relu...mul]}", "{ForeignNode[mul...add]}"}, {{}, {}}, shared},
       {{"mul", "{ForeignNode[mul...add]}"}, {{2}, {}}, shared},
   };

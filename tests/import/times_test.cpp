@@ -234,6 +234,18 @@ TEST_CASE("runs that differ by their times alone have a note") {
   CHECK_FALSE(has_note(steps("150"), "the runs differ"));
 }
 
+TEST_CASE("steps of two ranks have a note") {
+  const auto steps = [](int second) {
+    return import_profile(
+        trace({event("user_annotation", "ProfilerStep#0", at("1000", "90")),
+               event("user_annotation", "ProfilerStep#1", at("2000", "90"), second),
+               event("cpu_op", "aten::add", at("1001", "5")), event("cpu_op", "aten::add", at("2001", "5"))}),
+        "t");
+  };
+  CHECK(has_note(steps(2), "ProfilerStep ranges of 2 threads or processes"));
+  CHECK_FALSE(has_note(steps(1), "ProfilerStep ranges of"));
+}
+
 TEST_CASE("tables of nsys that people edited, joined or saved again") {
   const std::string sums = "Time (%),Total Time (ns),Instances,Avg (ns),Name\n";
   const std::string rows = nsys_row(10, 3000, "a") + nsys_row(5000, 900, "b");
@@ -256,7 +268,8 @@ TEST_CASE("tables of nsys that people edited, joined or saved again") {
        "line 2: \"5000\" in the column \"Total Time (ns)\" is not 10 launches of \"600\" in the column \"Avg (ns)\""},
       {"... in another unit", "Time (%),Total Time (us),Instances,Avg (ns),Name\n100,6000,10,600,a\n",
        "is not 10 launches"},
-      {"... whose mean is rounded", "Time (%),Total Time (ms),Instances,Avg (ms),Name\n60,0.054,10,0.005,a\n40,1,9,0.11,b\n", ""},
+      {"... whose mean is rounded",
+       "Time (%),Total Time (ms),Instances,Avg (ms),Name\n60,0.054,10,0.005,a\n40,1,9,0.11,b\n", ""},
       {"... that is", sums + "60,6004,10,600.4,a\n40,4000,10,400,b\n", ""},
   };
   for (const Case& each : cases) {

@@ -40,6 +40,7 @@ struct Layer {
   End first, last;
   Marks has;    // its rows
   Marks never;  // rows that its ends exclude
+  bool is_named() const { return first.is_node && last.is_node; }
   bool has_both_ends() const { return !first.choices.empty() && !last.choices.empty(); }
 };
 
@@ -198,18 +199,20 @@ class RangeJoin {
     return common;
   }
 
-  // Gives each layer its certain rows, except those that another kernel names or two layers claim.
+  // Gives each layer its certain rows, except those that another kernel names or two layers claim. A layer that is
+  // named by two nodes goes before one that is named by a tensor.
   void claim() {
-    std::vector<std::size_t> claims(count(), 0);
+    std::vector<std::size_t> claims(count(), 0), named(count(), 0);
     for (Layer& layer : layers_) {
       if (!layer.has_both_ends()) continue;
       layer.has = certain(layer);
-      for (std::size_t row = 0; row < count(); ++row) claims[row] += layer.has[row];
+      for (std::size_t row = 0; row < count(); ++row) (layer.is_named() ? named : claims)[row] += layer.has[row];
     }
     for (Layer& layer : layers_) {
       Rows rows;
       for (std::size_t row = 0; row < count(); ++row) {
-        layer.has[row] = layer.has[row] && claims[row] == 1 && !state_.is_taken(row);
+        const bool is_only = layer.is_named() ? named[row] == 1 : named[row] == 0 && claims[row] == 1;
+        layer.has[row] = layer.has[row] && is_only && !state_.is_taken(row);
         if (layer.has[row]) rows.push_back(row);
       }
       if (!rows.empty())
