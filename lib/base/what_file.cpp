@@ -136,11 +136,9 @@ constexpr Row kTextBegins[] = {
 // Words near the beginning of other text.
 constexpr Row kInText[] = {
     {"\nlayer {"sv,                   OtherModel, "a Caffe model (prototxt)",                             kExport},
-    {"\nlayers {"sv,                  OtherModel, "a Caffe model (prototxt)",                             kExport},
     {"=== Profile ("sv,               Text,       "what trtexec prints",                                  "pagoda-import reads the file of its --exportProfile"},
     {"&&&& RUNNING TensorRT"sv,       Text,       "what trtexec prints",                                  "pagoda-import reads the file of its --exportProfile"},
     {"does not contain CUDA kernel"sv,Text,       "an empty report of nsys: no kernels were traced",      "run nsys profile --trace cuda with a program that uses the GPU"},
-    {"NVPROF is profiling"sv,         Text,       "what nvprof prints",                                   "profile with nsys, and print nsys stats --report cuda_gpu_trace --format csv"},
     {"== Profiling result:"sv,        Text,       "what nvprof prints",                                   "profile with nsys, and print nsys stats --report cuda_gpu_trace --format csv"},
     {"** CUDA "sv,                    Text,       "a report of nsys in columns",                          "print it with nsys stats --report cuda_gpu_trace --format csv"},
     {"] [I] "sv,                      Text,       "a log",                                                ""},

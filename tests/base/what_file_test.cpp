@@ -61,7 +61,6 @@ const std::vector<Sample>& samples() {
       {"name: \"Net\"\nlayer {\n}\n", OtherModel, "a Caffe model (prototxt)", "ONNX"},
       {"SKIPPED: r.sqlite does not contain CUDA kernel data.\n", Text, "an empty report of nsys: no kernels were traced",
        "nsys profile --trace cuda"},
-      {"==12== NVPROF is profiling process 12, command: ./a\n", Text, "what nvprof prints", "nsys"},
       {"==12== Profiling result:\n", Text, "what nvprof prints", "nsys"},
       {" ** CUDA GPU Kernel Summary (cuda_gpu_kern_sum):\n", Text, "a report of nsys in columns", "--format csv"},
       {"| Name | Time |\n|---|---|\n", Text, "a table of Markdown", "save it as CSV"},

@@ -242,8 +242,8 @@ TEST_CASE("steps of two ranks have a note") {
                event("cpu_op", "aten::add", at("1001", "5")), event("cpu_op", "aten::add", at("2001", "5"))}),
         "t");
   };
-  CHECK(has_note(steps(2), "ProfilerStep ranges of 2 threads or processes"));
-  CHECK_FALSE(has_note(steps(1), "ProfilerStep ranges of"));
+  CHECK(has_note(steps(2), "ProfilerStep ranges are of 2 threads or processes"));
+  CHECK_FALSE(has_note(steps(1), "ProfilerStep ranges are"));
 }
 
 TEST_CASE("tables of nsys that people edited, joined or saved again") {

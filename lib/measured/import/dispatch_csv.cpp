@@ -123,12 +123,9 @@ struct Sums {
 // or below its header alone.
 CsvTable::IsRow is_behind_report(std::vector<std::string>& notes) {
   return [is_behind = false, &notes](const CsvTable::Row& row) mutable {
-    const auto begins = [&](std::string_view text) { return row.front().starts_with(text); };
-    if (is_behind) return true;
-    is_behind =
-        begins("Processing [") || begins("SKIPPED:") || begins("** ") || begins("Time (%)") || begins("Start (");
-    if (is_behind)
-      notes.emplace_back("the file holds several reports; the first with kernels is read, and the others are left out");
+    for (const std::string_view first : {"Processing [", "SKIPPED:", "** ", "Time (%)", "Start ("})
+      if (!std::exchange(is_behind, is_behind || row.front().starts_with(first)) && is_behind)
+        notes.emplace_back("the file holds several reports; the first with kernels is read, the others are left out");
     return is_behind;
   };
 }
@@ -192,10 +189,11 @@ documents::Measured measured_of_sums(CsvTable& table, const Sums& columns, std::
   if (measured.kernels.empty()) base::fail(subject, "holds no kernel below its header");
   measured.notes.emplace_back("the table holds a sum for each kernel: its times are means, and overlap is not known");
   if (!options.runs)
-    measured.notes.push_back(cat("the file does not say how many runs of the model it holds; it is taken as one",
-                                 common > 1 ? cat(": all kernels have a multiple of ", common, " launches, so give ",
-                                                  base::field("runs", "N"), " if it is more")
-                                            : ""));
+    measured.notes.push_back(
+        cat("the file does not say how many runs of the model it holds; it is taken as one",
+            common > 1 ? cat(": all kernels have a multiple of ", common, " launches, so give ",
+                             base::field("runs", "N"), " if it is more")
+                       : ""));
   return measured;
 }
 
@@ -232,8 +230,7 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
              group = table.find({"Workgroup_Size", "wgr", "Workgroup_Size_X"});
   if (!begin || !end)
     table.fail(
-        "has no columns Start_Timestamp and End_Timestamp, or BeginNs and EndNs; record them (rocprof's option "
-        "timestamp, \"on\")");
+        "has no columns Start_Timestamp and End_Timestamp, or BeginNs and EndNs; record them (rocprof's option timestamp, \"on\")");
   if (counter.has_value() != count.has_value()) table.fail("has one of Counter_Name and Counter_Value alone");
   // In a table with one column per counter, counter names begin with a hardware unit in capitals.
   std::vector<std::pair<std::string, std::size_t>> wide;
@@ -266,9 +263,8 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
       const double from = table.number(begin), to = table.number(end);
       dispatch.start = kNanosecond * from;
       if (std::max(cell_step(table.cell(begin)), cell_step(table.cell(end))) > std::max(0.0, to - from))
-        base::fail(table.place(), cat("\"", table.cell(begin),
-                                      "\" has lost its digits, as a spreadsheet's saving does; "
-                                      "export the table again"));
+        base::fail(table.place(), cat("\"", table.cell(begin), "\" has lost its digits, as a spreadsheet's saving does; "
+                                      "export again"));
       if (from > 0 && to > 0) dispatch.seconds = kNanosecond * (to - from);
     }
     Counters& counters = dispatches[at].counters;
@@ -323,8 +319,7 @@ TimeColumn time_column(const CsvTable::Row& names, std::string_view name) {
     unit.remove_prefix(name.size());
     if (unit.starts_with(' ')) unit.remove_prefix(1);
     if (!unit.starts_with('(') || !unit.ends_with(')')) continue;
-    if (const auto scale = base::unit_factor(base::Measure::Seconds, unit.substr(1, unit.size() - 2)))
-      return {i, *scale};
+    if (const auto scale = base::unit_factor(base::Measure::Seconds, unit.substr(1, unit.size() - 2))) return {i, *scale};
   }
   return {};
 }

@@ -427,9 +427,8 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
   std::set<std::uint32_t> devices, lanes;
   for (const Event& step : trace.steps) lanes.insert(step.lane);
   if (has_profiler_steps && lanes.size() > 1)
-    measured.notes.push_back(cat("ProfilerStep ranges of ", lanes.size(),
-                                 " threads or processes are taken as runs of one, as "
-                                 "in merged traces of several ranks; import the trace of one rank"));
+    measured.notes.push_back(cat("ProfilerStep ranges are of ", lanes.size(), " threads or processes, as in merged "
+                                 "traces of several ranks, and each counts as a run; import the trace of one rank"));
   for (const Event& kernel : trace.kernels) devices.insert(kernel.device);
   KernelRows rows;
   std::map<std::array<std::size_t, 5>, std::size_t> occurrences;  // of a name, operator and path on a device in a run

@@ -254,11 +254,8 @@ void KernelRows::finish(documents::Measured& measured) && {
   set_busy_seconds(measured);
 }
 
-// Runs that take twice as long as others are of another size, even if neither shapes nor grids show it.
-constexpr double kOtherSize = 2;
-
 void KernelRows::set_busy_seconds(documents::Measured& measured) const {
-  constexpr double kNotable = 1.02;
+  constexpr double kNotable = 1.02, kOtherSize = 2;  // a run that takes twice as long as another
   std::vector<double> busy;
   double all = 0, covered = 0;
   for (const auto& [run, span] : spans_) {

@@ -129,11 +129,9 @@ documents::Measured import_tensorrt(std::string_view content, std::string_view s
     kernel.launches = 1;
     const bool has_median = entry.has("medianMs");
     if (!has_median) ++without_median;
-    if (const auto time = milliseconds(entry, has_median ? "medianMs" : "averageMs"); time.value_or(1) > 0) {
-      if (time) kernel.seconds = *time * kMillisecond;
-    } else {
-      impossible.add(Fault::Zero, name, std::nullopt);
-    }
+    const auto time = milliseconds(entry, has_median ? "medianMs" : "averageMs");
+    if (time.value_or(0) > 0) kernel.seconds = *time * kMillisecond;
+    if (time == 0) impossible.add(Fault::Zero, name, std::nullopt);
     if (!adds_up(entry)) {
       impossible.add(Fault::TooLong, name, kernel.seconds);
       kernel.seconds.reset();
