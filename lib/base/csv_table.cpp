@@ -1,6 +1,7 @@
 #include "pagoda/base/csv_table.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "pagoda/base/cat.h"
@@ -24,7 +25,7 @@ CsvReader behind_header(std::string_view text, std::string_view subject, const C
 }  // namespace
 
 CsvTable::CsvTable(std::string_view text, std::string_view subject, const IsRow& is_header, std::string_view without)
-    : reader_(behind_header(text, subject, is_header, names)), subject_(subject), marks_(names.size()) {
+    : reader_(behind_header(text, subject, is_header, names)), header_(names), subject_(subject), marks_(names.size()) {
   if (names.empty()) fail(without);
 }
 
@@ -45,9 +46,13 @@ void CsvTable::expect_all_numbers() {
 bool CsvTable::next(const IsRow& is_skipped) {
   do {
     if (!reader_.next(row)) return false;
-  } while (is_skipped && is_skipped(row));
+  } while (row == header_ || std::ranges::all_of(row, &std::string::empty) || (is_skipped && is_skipped(row)));
   if (row.size() < names.size())
     base::fail(place(), cat("has ", row.size(), " cells, expected ", names.size(), "; the file may have been cut off"));
+  if (!std::all_of(row.begin() + static_cast<std::ptrdiff_t>(names.size()), row.end(),
+                   std::mem_fn(&std::string::empty)))
+    base::fail(place(), cat("has ", row.size(), " cells, expected ", names.size(),
+                            "; put quotes around names that hold a separator"));
   return true;
 }
 
@@ -98,7 +103,11 @@ double CsvTable::number(Column column) const {
   if (!found && printable(text).find("\uFFFD") != std::string::npos && text.find("\uFFFD") == std::string::npos)
     base::fail(place(), cat("\"", text, "\" is not UTF-8; convert the file first: iconv -f CP1252 -t UTF-8 FILE"));
   if (!found || !(*found >= 0) || *found > 1e30)
-    base::fail(place(), cat("\"", cell(column), "\" is not a number that is 0 or more"));
+    base::fail(place(), cat("\"", text, "\" in the column \"", column ? names[*column] : "",
+                            "\" is not a number that is 0 or more",
+                            text.starts_with("##") ? "; widen the column in the spreadsheet, and save it again"
+                            : printed(text.substr(0, text.find(' '))).with_point ? "; remove the unit"
+                                                                                 : ""));
   return *found;
 }
 

@@ -126,7 +126,22 @@ constexpr Row kTextBegins[] = {
     {"---"sv,                         Text,       "YAML",                                                 "write it as JSON"},
     {"# "sv,                          Text,       "text (Markdown, YAML or a script)",                    ""},
     {"```"sv,                         Text,       "Markdown",                                             ""},
+    {"|"sv,                           Text,       "a table of Markdown",                                  "save it as CSV"},
+    {"index,name,"sv,                 Table,      "a table that onnx-estimate prints",                    "pagoda-import reads profiles, and an estimate as JSON"},
+    {"model,batch,macs,"sv,           Table,      "a sweep that onnx-estimate prints",                    ""},
+    {"name,op_type,nodes,nvtx,"sv,    Table,      "a table that pagoda-import writes of kernels",         "pagoda-import reads its own JSON, not its CSV"},
     {"==prof=="sv,                    Text,       "what Nsight Compute prints",                           "print a table: ncu --csv --page raw"},
+};
+
+// Words near the beginning of other text.
+constexpr Row kInText[] = {
+    {"\nlayer {"sv,                   OtherModel, "a Caffe model (prototxt)",                             kExport},
+    {"=== Profile ("sv,               Text,       "what trtexec prints",                                  "pagoda-import reads the file of its --exportProfile"},
+    {"&&&& RUNNING TensorRT"sv,       Text,       "what trtexec prints",                                  "pagoda-import reads the file of its --exportProfile"},
+    {"does not contain CUDA kernel"sv,Text,       "an empty report of nsys: no kernels were traced",      "run nsys profile --trace cuda with a program that uses the GPU"},
+    {"== Profiling result:"sv,        Text,       "what nvprof prints",                                   "profile with nsys, and print nsys stats --report cuda_gpu_trace --format csv"},
+    {"** CUDA "sv,                    Text,       "a report of nsys in columns",                          "print it with nsys stats --report cuda_gpu_trace --format csv"},
+    {"] [I] "sv,                      Text,       "a log",                                                ""},
 };
 
 // Words near the beginning of text that begins with '<': XML, HTML or an ONNX model. Pages may contain drawings.
@@ -353,7 +368,11 @@ bool is_json(std::string_view text) {
   if (text.front() == '{') return true;
   if (text.front() != '[') return false;
   const std::size_t next = text.find_first_not_of(kSpace, 1);
-  if (next == std::string_view::npos || "\"{}[]-0123456789"sv.find(text[next]) != std::string_view::npos) return true;
+  if (next == std::string_view::npos) return true;
+  // A log may begin with a date in brackets.
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789", next), text.size() - 1);
+  if (digits > next && "/:-"sv.find(text[digits]) != std::string_view::npos) return false;
+  if ("\"{}[]-0123456789"sv.find(text[next]) != std::string_view::npos) return true;
   for (const std::string_view word : {"true", "false", "null", "nan", "NaN", "NAN", "Infinity", "inf", "Inf", "INF"})
     if (text.substr(next).starts_with(word)) return text.substr(next + word.size()).find_first_of(",]") == 0;
   return false;
@@ -375,7 +394,7 @@ bool is_table(std::string_view text) {
 std::optional<WhatFile> settings(std::string_view text) {
   const std::string_view line = text.substr(0, text.find('\n'));
   const std::size_t word = line.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.");
-  if (line.starts_with('[') && line.find(']') != std::string_view::npos) return WhatFile{Text, "TOML", ""};
+  if (line.starts_with('[') && line.find_last_not_of(kSpace) == line.find(']')) return WhatFile{Text, "TOML", ""};
   if (word == 0 || word == std::string_view::npos) return std::nullopt;
   const std::string_view rest = line.substr(word);
   if (rest == ":" || rest == ":\r" || rest.starts_with(": ")) return WhatFile{Text, "YAML", "write it as JSON"};
@@ -400,6 +419,7 @@ WhatFile by_text(std::string_view text) {
   if (is_json(text)) return *by_json(text);
   if (text.front() == '<') return *first_within(kInMarkup, lower(text.substr(0, kBeginning)));
   if (const Row* row = first_that_begins(kTextBegins, lower(text.substr(0, 64)))) return row->file();
+  if (auto known = first_within(kInText, text.substr(0, kBeginning))) return *std::move(known);
   if (is_table(text)) return {Table, "a table (CSV)", ""};
   const std::optional<WhatFile> known = settings(text);
   return known ? *known : WhatFile{Text, "text", ""};

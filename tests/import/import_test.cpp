@@ -142,6 +142,8 @@ TEST_CASE("parts of a layer's name") {
   CHECK(import::name_parts("PWN(PWN(s), m)") == Names{"s", "m"});
   CHECK(import::name_parts("(Unnamed Layer* 3) [Shuffle] + x") == Names{"x"});
   CHECK(import::name_parts("{ForeignNode[a + b...c]}") == Names{"{ForeignNode[a + b...c]}"});
+  CHECK(import::name_parts("a + b [profile 1]") == Names{"a", "b"});
+  CHECK(import::name_parts("{ForeignNode[a...c]} [profile 12]") == Names{"{ForeignNode[a...c]}"});
   CHECK(import::name_parts("").empty());
   CHECK(import::name_parts(std::string(100000, '(')).size() == 1);
   const auto range = import::node_range("{ForeignNode[/a/b.../c]}");
@@ -165,6 +167,7 @@ TEST_CASE("decorations of engines come off one by one") {
       {"QuantizeLinear_8_quantize_scale_node", "QuantizeLinear_8"},
       {"shape_336[Constant]", "shape_336"},
       {"/a/Add [myelin]", "/a/Add"},
+      {"/a/Add [profile 1]", "/a/Add"},
       {"/a/Add_castOut", "/a/Add"},
   };
   for (const auto& [name, inner] : rows) CHECK(import::undecorated(name) == inner);
@@ -225,6 +228,41 @@ TEST_CASE("a power table: SI units, energy of a batch, and the bad sample marked
   for (std::size_t i = 0; i < 5; ++i) CHECK(measured.runs[i].note.empty() == (i != 3));
   CHECK(test::import_error("cores,cpu,gpu,mem,observed_time(ms/batch),bs,observed_power(W)\n1,2,3,4,x,1,1\n") ==
         "profile, line 2: \"x\" is not a positive number");
+}
+
+TEST_CASE("a power table says what its numbers are in") {
+  const auto table = [](const std::string& time, const std::string& power, const std::string& batch) {
+    return "cores,cpu,gpu,mem," + time + ",bs," + power + "\n12,2201600,1300500000,3199000000,10," + batch + ",20\n";
+  };
+  const std::string ms = "observed_time(ms/batch)", watts = "observed_power(W)";
+  struct Case {
+    const char* reason;
+    std::string text, refusal;
+    double seconds;
+  };
+  const Case cases[] = {
+      {"as published", table(ms, watts, "4"), "", 0.01},
+      {"of the batch in the row", table("observed_time(ms)", watts, "4"), "", 0.01},
+      {"per image", table("observed_time(ms/image)", watts, "4"), "", 0.04},
+      {"half a batch", table(ms, watts, "1.5"), "column \"bs\": found 1.5, expected a whole number", 0},
+      {"no unit of time", table("observed_time", watts, "4"),
+       "column \"observed_time\" has no unit; expected observed_time(ms/batch)", 0},
+      {"no unit of power", table(ms, "observed_power", "4"),
+       "column \"observed_power\" has no unit; expected observed_power(W)", 0},
+      {"per what?", table("observed_time(ms/epoch)", watts, "4"),
+       "column \"observed_time(ms/epoch)\" is in a unit that is not known; expected observed_time(ms/batch)", 0},
+      {"power per what?", table(ms, "observed_power(W/core)", "4"), "is in a unit that is not known", 0},
+  };
+  for (const Case& each : cases) {
+    CAPTURE(each.reason);
+    const std::string error = test::import_error(each.text);
+    CHECK_MESSAGE(error.find(each.refusal) != std::string::npos, error);
+    CHECK(error.empty() == each.refusal.empty());
+    if (!error.empty()) continue;
+    const documents::Measured measured = import_profile(each.text, "t");
+    CHECK(*measured.runs[0].seconds == doctest::Approx(each.seconds));
+    CHECK(measured.notes.size() == (each.seconds > 0.01 ? 1 : 0));
+  }
 }
 
 TEST_CASE("tables of profilers are the same in each dialect") {

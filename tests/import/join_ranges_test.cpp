@@ -73,7 +73,8 @@ TEST_CASE("a tensor at an end of a range stands for what reads it, and an unknow
   };
   const char *unknown = "one end of the range is not in the model",
              *open = "the tensor at an end of the range is read in several places",
-             *gap = "rows between the ends of the range are not known";
+             *gap = "rows between the ends of the range are not known",
+             *part = "a part of the name is not in the model", *shared = "its nodes are in another layer, too";
   const Indices all = {0, 1, 2, 3, 4, 6, 7};
   const Case cases[] = {
       {{"{ForeignNode[conv...soft]}"}, {all}, "two nodes"},
@@ -108,6 +109,16 @@ TEST_CASE("a tensor at an end of a range stands for what reads it, and an unknow
       {{"{ForeignNode[conv...branch]}", "mul", "{ForeignNode[add...soft]}"},
        {{0, 1, 3}, {2}, {4, 6, 7}},
        "what another kernel names is not the range's"},
+      {{"conv + relu [profile 1]", "{ForeignNode[mul...soft]} [profile 1]"},
+       {{0, 1}, {2, 3, 4, 6, 7}},
+       "an engine with several profiles"},
+      {{"gone + relu"}, {{}}, part},
+      {{"gone + conv + relu", "mul"}, {{}, {2}}, part},
+      {{"conv.weight + conv + conv.bias + relu"}, {{0, 1}}, "stored tensors, which are known"},
+      {{"/c/Constant_output_0 + (Unnamed Layer* 7) [Shuffle] + conv + relu"}, {{0, 1}}, "a constant, by its name"},
+      {{"{ForeignNode[conv.weight...soft]}", "{ForeignNode[mul...add]}"}, {{}, {2, 4}}, gap},
+      {{"{ForeignNode[relu...mul]}", "{ForeignNode[mul...add]}"}, {{}, {}}, shared},
+      {{"mul", "{ForeignNode[mul...add]}"}, {{2}, {}}, shared},
   };
   const documents::EstimateDocument estimate = small_model();
   for (const Case& c : cases) {
@@ -118,7 +129,8 @@ TEST_CASE("a tensor at an end of a range stands for what reads it, and an unknow
       CAPTURE(std::string(c.why));
       const auto& joined = measured.kernels[i].joined;
       CHECK((joined ? joined->nodes : Indices()) == c.rows[i]);
-      if (c.rows[i].empty() && c.layers[i].starts_with('{')) CHECK(measured.kernels[i].unjoined == c.why);
+      if (c.rows[i].empty() && (c.layers[i].starts_with('{') || c.why == part))
+        CHECK(measured.kernels[i].unjoined == c.why);
     }
   }
 }

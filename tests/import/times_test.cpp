@@ -76,11 +76,36 @@ TEST_CASE("an impossible time is unknown, and the note names its kernel and why"
       {"a kernel takes time, where stamps have nanoseconds",
        trace({launched("k0", at("1400.125", "0")), launched("k1", at("1450.5", "200"))}),
        {{"k0", -1}, {"k1", 200e-6}},
-       "the profiler has no stamps"},
-      {"whole microseconds round a short kernel to 0",
+       "1 launch has an impossible time, left unknown: its duration is 0 (\"k0\")"},
+      {"whole microseconds round a short kernel to 0, which is no time",
        trace({launched("k0", at("1400", "0")), launched("k1", at("1450", "200"))}),
-       {{"k0", 0}, {"k1", 200e-6}},
-       nullptr},
+       {{"k0", -1}, {"k1", 200e-6}},
+       "its duration is 0 (\"k0\")"},
+      {"a layer of TensorRT takes time, too",
+       R"([{"count":10},{"name":"a","timeMs":0,"averageMs":0,"medianMs":0},{"name":"b","timeMs":1,"averageMs":0.1}])",
+       {{"a", -1}, {"b", 1e-4}},
+       "1 layer has an impossible time, left unknown: its duration is 0 (\"a\")"},
+      {"stamps that a spreadsheet rounded: durations stay, and overlap is not known",
+       "Start (ns);Duration (ns);CorrId;GrdX;GrdY;GrdZ;BlkX;BlkY;BlkZ;Device;Ctx;Strm;Name\n"
+       "1,86724E+12;19611;1;1;1;1;1;1;1;A (0);1;7;k0\n1,86725E+12;10271;2;1;1;1;1;1;1;A (0);1;7;k1\n",
+       {{"k0", 19611e-9}, {"k1", 10271e-9}},
+       "have lost their digits, as a spreadsheet's saving does"},
+      {"... that are whole numbers",
+       nsys(nsys_row(1000000, 900, "a") + nsys_row(1000000, 700, "b") + nsys_row(1000000, 500, "c")),
+       {{"a", 900e-9}, {"b", 700e-9}, {"c", 500e-9}},
+       "have lost their digits"},
+      {"... in a trace",
+       trace({launched("a", at("1000", "500")), launched("b", at("1000", "500")), launched("c", at("1000", "100"))}),
+       {{"a", 500e-6}, {"b", 500e-6}, {"c", 100e-6}},
+       "have lost their digits"},
+      {"a duration that is a text, which is quoted",
+       trace({launched("k0", at("1050.5", "\"50 us\"")), launched("k1", at("1450.5", "200"))}),
+       {{"k0", -1}, {"k1", 200e-6}},
+       "1 time is no number and unknown; the first is \"dur\": \"50 us\" of \"k0\""},
+      {"a kernel without a start keeps its duration",
+       trace({launched("k0", "\"dur\":50"), launched("k1", at("1450.5", "200"))}),
+       {{"k0", 50e-6}, {"k1", 200e-6}},
+       "1 kernel has no stamp of the start: overlap is not known"},
       {"236 years, while its stream goes on",
        trace({launched("k0", at("1050", "7.4e15")), launched("k1", at("1450", "200")),
               launched("k2", at("1850", "300"))}),
@@ -151,7 +176,151 @@ TEST_CASE("an impossible time is unknown, and the note names its kernel and why"
       if (kernel->seconds) CHECK(*kernel->seconds == doctest::Approx(seconds));
     }
     CHECK(has_note(measured, each.note == nullptr ? "impossible" : each.note) == (each.note != nullptr));
+    if (has_note(measured, "lost their digits") || has_note(measured, "no stamp of the start"))
+      CHECK(!measured.busy_seconds);
   }
+}
+
+TEST_CASE("a range that ends before its kernels do is no time of a run") {
+  // The range lasts 90 µs, and the host launches a kernel at 1010 in it.
+  const auto step = [](const std::string& kernel) {
+    const std::string call = "\"correlation\":900";
+    return trace({event("user_annotation", "ProfilerStep#0", at("1000", "90")),
+                  event("cuda_runtime", "cudaLaunchKernel", at("1010", "5"), 1, call),
+                  event("kernel", "k", kernel, 7, call + ",\"stream\":7,\"device\":0")});
+  };
+  const auto ort = [](int run, int kernel) {
+    return cat(
+        R"([{"cat":"Session","ph":"X","pid":1,"tid":1,"ts":1,"dur":)", run, R"(,"name":"model_run"},)",
+        R"({"cat":"Node","ph":"X","pid":1,"tid":1,"ts":2,"dur":9,"name":"a_kernel_time","args":{"op_name":"Conv"}},)",
+        R"({"cat":"Kernel","ph":"X","pid":1,"tid":1,"ts":5,"dur":)", kernel, R"(,"name":"gemm","args":{}}])");
+  };
+  struct Case {
+    const char* reason;
+    std::string text;
+    double seconds;  // 0: unknown
+  };
+  const Case cases[] = {
+      {"the host waits", step(at("1020", "60")), 90e-6},
+      {"clocks of host and device differ by a little", step(at("1031", "60")), 90e-6},
+      {"the kernel goes on for 900 µs", step(at("1100", "900")), 0},
+      {"it begins in the range, and ends behind it", step(at("1050", "60")), 0},
+      {"ONNX Runtime, whose run waits", ort(90, 60), 90e-6},
+      {"ONNX Runtime, without synchronisation", ort(90, 900), 0},
+  };
+  for (const Case& each : cases) {
+    CAPTURE(each.reason);
+    const Measured measured = import_profile(each.text, "t");
+    CHECK(measured.seconds.has_value() == (each.seconds > 0));
+    CHECK(measured.seconds.value_or(0) == doctest::Approx(each.seconds));
+    CHECK(test::is_missing(measured, "seconds") == (each.seconds == 0));
+    CHECK(measured.kernels.at(0).seconds.has_value());
+  }
+}
+
+TEST_CASE("runs that differ by their times alone have a note") {
+  const auto steps = [](const char* last) {
+    std::string events;
+    for (int i = 0; i < 3; ++i) {
+      const int start = 1000 * (i + 1);
+      const std::string call = cat("\"correlation\":", 800 + i);
+      events += cat(i == 0 ? "" : ",", event("user_annotation", cat("ProfilerStep#", i), at(cat(start), "900")), ",",
+                    event("cuda_runtime", "cudaLaunchKernel", at(cat(start + 1), "5"), 1, call), ",",
+                    event("kernel", "k", at(cat(start + 50), i == 2 ? last : "100"), 7, call + ",\"stream\":7"));
+    }
+    return import_profile(trace({events}), "t");
+  };
+  CHECK(has_note(steps("400"), "the runs differ: kernels run for 100 µs of one, and for 400 µs of another"));
+  CHECK_FALSE(has_note(steps("150"), "the runs differ"));
+}
+
+TEST_CASE("steps of two ranks have a note") {
+  const auto steps = [](int second) {
+    return import_profile(
+        trace({event("user_annotation", "ProfilerStep#0", at("1000", "90")),
+               event("user_annotation", "ProfilerStep#1", at("2000", "90"), second),
+               event("cpu_op", "aten::add", at("1001", "5")), event("cpu_op", "aten::add", at("2001", "5"))}),
+        "t");
+  };
+  CHECK(has_note(steps(2), "ProfilerStep ranges are of 2 threads or processes"));
+  CHECK_FALSE(has_note(steps(1), "ProfilerStep ranges are"));
+}
+
+TEST_CASE("tables of nsys that people edited, joined or saved again") {
+  const std::string sums = "Time (%),Total Time (ns),Instances,Avg (ns),Name\n";
+  const std::string rows = nsys_row(10, 3000, "a") + nsys_row(5000, 900, "b");
+  struct Case {
+    const char* reason;
+    std::string text, says;  // in the refusal or a note; empty: neither
+  };
+  const Case cases[] = {
+      {"the header again", nsys(nsys_row(10, 3000, "a")) + nsys(nsys_row(5000, 900, "b")), ""},
+      {"a row of empty cells", nsys(nsys_row(10, 3000, "a") + ",,,,,,,,,,,,\n" + nsys_row(5000, 900, "b")), ""},
+      {"trailing separators", nsys(nsys_row(10, 3000, "a")) + "5000,900,1,1,1,1,128,1,1,A (0),1,7,b,,\n", ""},
+      {"a name with commas and no quotes", nsys(rows + nsys_row(7000, 5, "gemm<float, 128>")),
+       "line 4: has 14 cells, expected 13; put quotes around names that hold a separator"},
+      {"a column that is too narrow", nsys("10,########,1,1,1,1,1,1,1,A (0),1,7,a\n"),
+       "\"########\" in the column \"Duration (ns)\" is not a number that is 0 or more; widen the column"},
+      {"a unit in a cell", nsys("10,900 ns,1,1,1,1,1,1,1,A (0),1,7,a\n"), "0 or more; remove the unit"},
+      {"another report below", nsys(rows) + "\n" + sums + "100,10,1,10,c\n",
+       "the file holds several reports; the first with kernels is read"},
+      {"a sum that is not its mean times its launches", sums + "100,5000,10,600,a\n",
+       "line 2: \"5000\" in the column \"Total Time (ns)\" is not 10 launches of \"600\" in the column \"Avg (ns)\""},
+      {"... in another unit", "Time (%),Total Time (us),Instances,Avg (ns),Name\n100,6000,10,600,a\n",
+       "is not 10 launches"},
+      {"... whose mean is rounded",
+       "Time (%),Total Time (ms),Instances,Avg (ms),Name\n60,0.054,10,0.005,a\n40,1,9,0.11,b\n", ""},
+      {"... that is", sums + "60,6004,10,600.4,a\n40,4000,10,400,b\n", ""},
+  };
+  for (const Case& each : cases) {
+    CAPTURE(each.reason);
+    const std::string error = test::import_error(each.text);
+    if (error.empty()) {
+      const Measured measured = import_profile(each.text, "t");
+      CHECK(measured.kernels.size() == 2);
+      CHECK(has_note(measured, each.says));
+      CHECK(has_note(measured, "several reports") == !each.says.empty());
+    } else {
+      CHECK_MESSAGE(error.find(each.says) != std::string::npos, error);
+      CHECK(!each.says.empty());
+    }
+  }
+}
+
+TEST_CASE("a row that is the sum of all others is their total, and no kernel") {
+  const std::string header =
+      "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n";
+  struct Case {
+    const char* reason;
+    std::string text;
+    std::size_t kernels;
+  };
+  const Case cases[] = {
+      {"at the end", header + "60,6000,10,600,,,,,a\n40,4000,30,133.3,,,,,b\n100,10000,40,,,,,,Total\n", 2},
+      {"at the beginning, in another language",
+       header + "100,10000,40,,,,,,Summe\n60,6000,10,600,,,,,a\n40,4000,30,133.3,,,,,b\n", 2},
+      {"other launches", header + "60,6000,10,600,,,,,a\n40,4000,30,133.3,,,,,b\n100,10000,1,,,,,,gemm\n", 3},
+      {"two kernels alike", header + "50,6000,10,600,,,,,a\n50,6000,10,600,,,,,b\n", 2},
+      {"TensorRT",
+       R"([{"count":10},{"name":"a","timeMs":1,"averageMs":0.1},{"name":"b","timeMs":2,"averageMs":0.2},)"
+       R"({"name":"Total","timeMs":3,"averageMs":0.3}])",
+       2},
+  };
+  for (const Case& each : cases) {
+    CAPTURE(each.reason);
+    const Measured measured = import_profile(each.text, "t");
+    CHECK(measured.kernels.size() == each.kernels);
+    const bool has_total = each.text.find("Total\n") != std::string::npos ||
+                           each.text.find("Summe") != std::string::npos ||
+                           each.text.find("\"Total\"") != std::string::npos;
+    CHECK(has_note(measured, "is the sum of all others: taken as their total, and left out") == has_total);
+  }
+}
+
+TEST_CASE("a table of rocprof whose stamps lost their digits has no times") {
+  CHECK(test::import_error("Kernel_Name,Start_Timestamp,End_Timestamp\na,1.86724E+12,1.86724E+12\n")
+            .find("line 2: \"1.86724E+12\" has lost its digits, as a spreadsheet's saving does") != std::string::npos);
+  CHECK(test::import_error("Kernel_Name,Start_Timestamp,End_Timestamp\na,1.000000E+06,1.001234E+06\n").empty());
 }
 
 TEST_CASE("ONNX Runtime: nodes of a thread follow each other, and none is longer than its run") {
@@ -351,8 +520,8 @@ TEST_CASE("kernels without a time make the sum of the others a lower bound, whic
   CHECK(present::table_report(estimate, {}).find("kernels add up to ≥ 200 µs") != std::string::npos);
   CHECK(test::error_of([&] {
           (void)estimate::make_estimate(
-              model, {.measured = import_profile(
-                          trace({launched("k0", at("0", "0")), launched("k1", at("0", "0"))}), "t")});
+              model,
+              {.measured = import_profile(trace({launched("k0", at("0", "0")), launched("k1", at("0", "0"))}), "t")});
         }).find("2 of its 2 kernels have no time (") != std::string::npos);
 }
 
@@ -540,8 +709,7 @@ TEST_CASE("reports of Nsight Systems and rocprof, new and old") {
   CHECK(test::import_error("Time (%),Total Time (ns),Num Calls,Name\n1,2,3,cudaMalloc\n")
             .find("--report cuda_gpu_trace") != std::string::npos);
   CHECK(test::import_error("Kernel Name,PID\nk,1\n").find("is a table (CSV); expected a profile") != std::string::npos);
-  CHECK(test::import_error("\"Index\",\"KernelName\",\"gpu-id\"\n0,\"k\",1\n").find("timestamp") !=
-        std::string::npos);
+  CHECK(test::import_error("\"Index\",\"KernelName\",\"gpu-id\"\n0,\"k\",1\n").find("timestamp") != std::string::npos);
 }
 
 TEST_CASE("a time of Nsight Compute without a unit is in its base unit, which is said, or is refused") {

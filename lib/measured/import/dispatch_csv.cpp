@@ -17,8 +17,10 @@
 
 #include "import/formats.h"
 #include "import/runs.h"
+#include "import/timeline.h"
 #include "pagoda/base/cat.h"
 #include "pagoda/base/csv_table.h"
+#include "pagoda/base/number.h"
 #include "pagoda/base/plural.h"
 #include "pagoda/base/quantity.h"
 
@@ -91,6 +93,16 @@ LaunchSample amd_sample(const Launch& dispatch) {
   return sample;
 }
 
+// The step between the numbers that a cell with an exponent tells apart: 1e7 of "1.86724E+12"; 0 without an exponent.
+double cell_step(std::string_view cell) {
+  const std::size_t exponent = cell.find_first_of("eE"), mark = cell.find_first_of(".,");
+  if (exponent == std::string_view::npos) return 0;
+  const double digits = mark < exponent ? static_cast<double>(exponent - mark - 1) : 0;
+  const std::size_t sign = cell.substr(exponent + 1).starts_with('+') ? 2 : 1;
+  const auto power = base::parse_number<double>(cell.substr(std::min(cell.size(), exponent + sign)));
+  return power ? std::pow(10, *power - digits) : 0;
+}
+
 // Tables -------------------------------------------------------------------------------------------------------------
 
 void add_missing_of_launches(documents::Measured& measured) {
@@ -103,13 +115,18 @@ struct Sums {
   CsvTable::Column name, count, seconds, grid = std::nullopt, block = std::nullopt;
   double scale = 1;         // of `seconds`
   bool is_average = false;  // `seconds` is of one launch
+  CsvTable::Column mean = std::nullopt;
+  double mean_scale = 1;
 };
 
-// Skips all rows from the next report on: nsys writes several into one file, each below a line of its own.
-CsvTable::IsRow is_behind_report() {
-  return [is_behind = false](const CsvTable::Row& row) mutable {
-    const auto begins = [&](std::string_view text) { return row.front().starts_with(text); };
-    return is_behind = is_behind || begins("Processing [") || begins("SKIPPED:") || begins("** ");
+// Skips all rows from the next report on, and notes it: nsys writes several into one file, each below a line of its own
+// or below its header alone.
+CsvTable::IsRow is_behind_report(std::vector<std::string>& notes) {
+  return [is_behind = false, &notes](const CsvTable::Row& row) mutable {
+    for (const std::string_view first : {"Processing [", "SKIPPED:", "** ", "Time (%)", "Start ("})
+      if (!std::exchange(is_behind, is_behind || row.front().starts_with(first)) && is_behind)
+        notes.emplace_back("the file holds several reports; the first with kernels is read, the others are left out");
+    return is_behind;
   };
 }
 
@@ -121,27 +138,53 @@ documents::Measured measured_of_sums(CsvTable& table, const Sums& columns, std::
     base::fail(subject, "holds sums over all launches, from which no run can be left out; leave `warmup` out");
   documents::Measured measured;
   set_runs(static_cast<std::size_t>(runs), 0, measured);
-  std::int64_t common = 0;
-  table.expect_numbers({columns.count, columns.seconds});
-  const CsvTable::IsRow is_skipped = is_behind_report();
+  struct Sum {
+    documents::MeasuredKernel kernel;
+    double seconds;
+    std::string place;
+  };
+  std::vector<Sum> sums;
+  std::int64_t common = 0, all_launches = 0;
+  double all_seconds = 0;
+  constexpr double kRounding = 0.01;
+  table.expect_numbers({columns.count, columns.seconds, columns.mean});
+  const CsvTable::IsRow is_skipped = is_behind_report(measured.notes);
   while (table.next(is_skipped)) {
     if (table.cell(columns.name).starts_with("[CUDA mem")) continue;
-    documents::MeasuredKernel& kernel = measured.kernels.emplace_back();
+    documents::MeasuredKernel kernel;
     kernel.name = table.cell(columns.name);
     if (columns.grid) kernel.detail = cat("grid ", table.cell(columns.grid), ", block ", table.cell(columns.block));
     const double count = table.number(columns.count);
     if (!(count >= 1 && count < 1e15) || count != std::floor(count))
       base::fail(table.place(), cat("\"", table.cell(columns.count), "\" is not a number of launches"));
-    const auto launches = static_cast<std::int64_t>(count);
+    kernel.launches = static_cast<std::int64_t>(count);
+    const double seconds = table.number(columns.seconds) * columns.scale * (columns.is_average ? count : 1);
+    const std::optional<double> mean = table.number_or_none(columns.mean);
+    const std::size_t mark = table.cell(columns.mean).find_last_of(".,");
+    const double places = mark == std::string::npos ? 0 : static_cast<double>(table.cell(columns.mean).size() - mark - 1);
+    const double rounding = kRounding * seconds + std::pow(10, -places) * columns.mean_scale * count;
+    if (mean && std::abs(*mean * columns.mean_scale * count - seconds) > rounding)
+      base::fail(table.place(),
+                 cat("\"", table.cell(columns.seconds), "\" in the column \"", table.names[*columns.seconds],
+                     "\" is not ", table.cell(columns.count), " launches of \"", table.cell(columns.mean),
+                     "\" in the column \"", table.names[*columns.mean], "\"; export the table again"));
+    all_launches += *kernel.launches;
+    all_seconds += seconds;
+    sums.push_back({std::move(kernel), seconds, table.place()});
+  }
+  for (auto& [kernel, seconds, place] : sums) {
+    const std::int64_t launches = *kernel.launches;
+    if (is_total(seconds, all_seconds, sums.size()) && 2 * launches == all_launches) {
+      note_total(kernel.name, measured.notes);
+      continue;
+    }
     if (launches % runs != 0)
-      base::fail(table.place(), cat("\"", kernel.name, "\" was launched ", base::counted(launches, "time"),
-                                    ", which is not ", runs, " equal runs; give another number of runs"));
+      base::fail(place, cat("\"", kernel.name, "\" was launched ", base::counted(launches, "time"), ", which is not ",
+                            runs, " equal runs; give another number of runs"));
     common = std::gcd(common, launches);
     kernel.launches = launches / runs;
-    const double seconds = table.number(columns.seconds) * columns.scale;
-    if (seconds > 0)
-      kernel.seconds =
-          (columns.is_average ? seconds * static_cast<double>(launches) : seconds) / static_cast<double>(runs);
+    if (seconds > 0) kernel.seconds = seconds / static_cast<double>(runs);
+    measured.kernels.push_back(std::move(kernel));
   }
   if (measured.kernels.empty()) base::fail(subject, "holds no kernel below its header");
   measured.notes.emplace_back("the table holds a sum for each kernel: its times are means, and overlap is not known");
@@ -219,6 +262,9 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
       // No stream: streams share a queue, whose packets may overlap, so only a dispatch's own stamps are checked.
       const double from = table.number(begin), to = table.number(end);
       dispatch.start = kNanosecond * from;
+      if (std::max(cell_step(table.cell(begin)), cell_step(table.cell(end))) > std::max(0.0, to - from))
+        base::fail(table.place(), cat("\"", table.cell(begin), "\" has lost its digits, as a spreadsheet's saving does; "
+                                      "export again"));
       if (from > 0 && to > 0) dispatch.seconds = kNanosecond * (to - from);
     }
     Counters& counters = dispatches[at].counters;
@@ -303,18 +349,22 @@ documents::Measured import_nsys(std::string_view text, std::string_view subject,
                    duration = time_column(table.names, report->duration);
   documents::Measured measured;
   if (count) {
-    measured = measured_of_sums(table, {name, count, duration.column, grid, block, duration.scale, report->is_average},
-                                subject, options);
+    const TimeColumn mean = time_column(table.names, report->is_average ? "" : "Avg");
+    measured = measured_of_sums(
+        table, {name, count, duration.column, grid, block, duration.scale, report->is_average, mean.column, mean.scale},
+        subject, options);
   } else {
     std::vector<Launch> dispatches;
     std::size_t copies = 0;
+    bool is_lost = false;  // digits of the stamps
     const auto size_of = [&](CsvTable::Column whole, const char* x, const char* y, const char* z) {
       return whole ? table.cell(whole)
                    : cat("(", table.cell(table.find({x})), ", ", table.cell(table.find({y})), ", ",
                          table.cell(table.find({z})), ")");
     };
     table.expect_numbers({duration.column, start.column});
-    const CsvTable::IsRow is_skipped = is_behind_report();
+    std::vector<std::string> reports;
+    const CsvTable::IsRow is_skipped = is_behind_report(reports);
     while (table.next(is_skipped)) {
       if (table.cell(name).starts_with("[CUDA mem")) {
         ++copies;
@@ -331,10 +381,16 @@ documents::Measured import_nsys(std::string_view text, std::string_view subject,
       dispatch.kernel.detail =
           cat("grid ", size_of(grid, "GrdX", "GrdY", "GrdZ"), ", block ", size_of(block, "BlkX", "BlkY", "BlkZ"));
       if (!table.cell(duration.column).empty()) dispatch.seconds = table.number(duration.column) * duration.scale;
-      if (start.column) dispatch.start = table.number(start.column) * start.scale;
+      if (!start.column) continue;
+      dispatch.start = table.number(start.column) * start.scale;
+      is_lost |= cell_step(table.cell(start.column)) * start.scale > dispatch.seconds.value_or(0);
     }
+    if (is_lost)
+      for (Launch& dispatch : dispatches) dispatch.start.reset();
     measured = measured_of(std::move(dispatches), "dispatch", subject, options,
                            [](const Launch& dispatch) { return LaunchSample{dispatch.seconds}; });
+    if (is_lost) note_lost_digits(measured.notes);
+    measured.notes.insert(measured.notes.end(), reports.begin(), reports.end());
     if (copies > 0)
       measured.notes.push_back(cat(base::counted(copies, "copy or fill is", "copies and fills are"),
                                    copies > 1 ? " not kernels and are left out" : " no kernel and is left out"));

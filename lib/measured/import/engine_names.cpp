@@ -46,6 +46,13 @@ std::size_t type_suffix(std::string_view name) {
   return name.size() - trimmed(name.substr(0, begin - 1)).size();
 }
 
+// Length of " [profile 1]", which TensorRT adds to the layers of an engine with several profiles; 0: none.
+std::size_t profile_suffix(std::string_view name) {
+  if (!name.ends_with(']')) return 0;
+  const std::size_t length = numbered_suffix(name.substr(0, name.size() - 1), " [profile ");
+  return length == 0 ? 0 : length + 1;
+}
+
 // Words that engines add to the names of nodes, and words that mark work of their own. A Cast that ONNX Runtime
 // inserted may pass its name to the kernel ahead of it, so only a Cast of that name is the engine's work.
 enum class Place : std::uint8_t { Type, Begin, End };  // the type begins with the word; the name begins or ends with it
@@ -153,6 +160,7 @@ void append_parts(std::string_view text, std::vector<std::string>& parts) {
 
 std::vector<std::string> name_parts(std::string_view name) {
   std::vector<std::string> parts;
+  name.remove_suffix(profile_suffix(name));
   // A name nested deeper than any engine writes is kept as one part, so that a hostile name cannot exhaust the stack.
   if (std::ranges::count(name, '(') > 200)
     parts.emplace_back(name);
@@ -177,7 +185,7 @@ std::optional<std::string> undecorated(std::string_view name) {
   for (const std::string_view word : kNumbered)
     if (const std::size_t length = numbered_suffix(name, word); length > 0)
       return std::string(name.substr(0, name.size() - length));
-  for (const auto& suffix : {fusion_segment, myelin_suffix, type_suffix})
+  for (const auto& suffix : {fusion_segment, myelin_suffix, type_suffix, profile_suffix})
     if (const std::size_t length = suffix(name); length > 0) return std::string(name.substr(0, name.size() - length));
   return std::nullopt;
 }

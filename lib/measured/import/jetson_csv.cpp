@@ -23,14 +23,24 @@ using base::CsvTable;
 
 constexpr double kMilliwatt = 1e-3;
 
-// The factor that converts a column's numbers to SI units, from the unit in brackets; `without` if there is none.
-double scale(const CsvTable& table, std::size_t column, const std::map<std::string, double>& units, double without) {
+// What a column's numbers are in, from the brackets in its name: "(ms/batch)".
+struct Printed {
+  double scale;    // to SI units
+  std::string of;  // "batch"; empty: it does not say
+};
+Printed unit_of(const CsvTable& table, std::size_t column, const std::map<std::string, double>& units,
+                const std::vector<std::string_view>& parts, std::string_view expected) {
   const std::string& name = table.names[column];
-  const std::size_t open = name.find('(');
-  if (open == std::string::npos) return without;
-  const auto found = units.find(name.substr(open + 1, name.find_first_of("/)", open) - open - 1));
-  if (found == units.end()) base::fail(table.place(), cat("column \"", name, "\" is in a unit that is not known"));
-  return found->second;
+  const std::size_t open = name.find('('), end = name.find(')', std::min(open, name.size()));
+  if (open == std::string::npos || end == std::string::npos)
+    base::fail(table.place(), cat("column \"", name, "\" has no unit; expected ", expected));
+  const std::string inside = name.substr(open + 1, end - open - 1);
+  const std::size_t slash = std::min(inside.find('/'), inside.size());
+  const auto found = units.find(inside.substr(0, slash));
+  const std::string of = inside.substr(std::min(slash + 1, inside.size()));
+  if (found == units.end() || (!of.empty() && std::ranges::find(parts, of) == parts.end()))
+    base::fail(table.place(), cat("column \"", name, "\" is in a unit that is not known; expected ", expected));
+  return {found->second, of};
 }
 
 double hertz(double printed) {
@@ -81,8 +91,10 @@ documents::Measured import_jetson(std::string_view text, std::string_view subjec
   };
   const std::size_t cores = column("cores"), cpu = column("cpu"), gpu = column("gpu"), mem = column("mem"),
                     time = column("observed_time"), batch = column("bs"), power = column("observed_power");
-  const double second = scale(table, time, {{"ms", kMillisecond}, {"s", 1.0}, {"us", kMicrosecond}}, kMillisecond);
-  const double watt = scale(table, power, {{"w", 1.0}, {"mw", kMilliwatt}}, 1.0);
+  const Printed second = unit_of(table, time, {{"ms", kMillisecond}, {"s", 1.0}, {"us", kMicrosecond}},
+                                 {"batch", "image", "img", "item", "sample"}, "observed_time(ms/batch)");
+  const Printed watt = unit_of(table, power, {{"w", 1.0}, {"mw", kMilliwatt}}, {}, "observed_power(W)");
+  const bool is_of_batch = second.of.empty() || second.of == "batch";
 
   table.expect_numbers({cores, cpu, gpu, mem, time, batch, power});
 
@@ -95,18 +107,28 @@ documents::Measured import_jetson(std::string_view text, std::string_view subjec
         base::fail(table.place(), cat("\"", table.row[at], "\" is not a positive number"));
       return *number;
     };
+    const auto whole = [&](std::size_t at) {
+      const double number = value(at);
+      if (number != std::floor(number))
+        base::fail(table.place(),
+                   cat("column \"", table.names[at], "\": found ", table.row[at], ", expected a whole number"));
+      return rounded(number);
+    };
     documents::MeasuredRun& run = measured.runs.emplace_back();
-    run.config = {{"cores", rounded(value(cores))},
+    run.config = {{"cores", whole(cores)},
                   {"cpu_hz", rounded(hertz(value(cpu)))},
                   {"gpu_hz", rounded(hertz(value(gpu)))},
                   {"mem_hz", rounded(hertz(value(mem)))},
-                  {"batch", rounded(value(batch))}};
-    run.seconds = value(time) * second;
-    run.watts = value(power) * watt;
+                  {"batch", whole(batch)}};
+    run.seconds = value(time) * second.scale * (is_of_batch ? 1 : value(batch));
+    run.watts = value(power) * watt.scale;
     run.energy_joules = *run.watts * *run.seconds;  // the board's mean power over the batch
   }
   if (measured.runs.empty()) table.fail("holds no row below its header");
   mark_outliers(measured.runs);
+  if (!is_of_batch)
+    measured.notes.push_back(
+        cat("times of the table are per ", second.of, "; those of a batch are its size times as long"));
   add_missing(measured, {{"kernels", "the table holds whole batches alone"},
                          {"tool", "the table does not name it"},
                          {"device", "the table does not name it"}});

@@ -44,6 +44,7 @@ struct Event {
   std::uint32_t name = 0, detail = 0, lane = 0;  // indices in Trace::texts; lane: the thread, or the stream
   std::uint32_t device = 0;                      // of a kernel; index in Trace::texts
   Kind kind = Kind::Op;
+  bool has_start = true, is_unread = false;  // is_unread: its time is no number, which has a note of its own
 
   double end() const { return start + duration.value_or(0); }
 };
@@ -61,7 +62,10 @@ struct Trace {
   std::vector<Event> regions;     // of torch.compile around calls; set by find_wrappers()
   std::optional<double> longest;  // microseconds that the profiler ran; empty: not known
   std::size_t without_time = 0;
+  std::size_t unread = 0;  // times that are no numbers
+  std::string unread_example = {};
   bool is_without_kineto = false;
+  bool has_lost_digits = false;  // of the kernels' stamps
   ImpossibleTimes impossible = {};
 
   std::uint32_t intern(std::string text) {
@@ -118,19 +122,24 @@ TraceEvents::SetDuration add_event(const JsonField& json, Trace& trace) {
     trace.is_without_kineto = trace.is_without_kineto || event_text(json, "pid").ends_with(kOldProcess);
     return {};
   }
+  for (const char* key : {"ts", "dur"})
+    if (json.has(key) && !event_number(json, key) && trace.unread++ == 0)
+      trace.unread_example = cat("\"", key, "\": ", printed(json, key), " of \"", label, "\"");
   const std::optional<double> start = event_number(json, "ts");
   if (*kind == Kind::Trace) {
     if (const auto duration = event_number(json, "dur"); duration.value_or(0) > 0)
       trace.longest = std::max(trace.longest.value_or(0), *duration);
     return {};
   }
-  if (!start) {
+  if (!start && *kind != Kind::Kernel) {
     ++trace.without_time;
     return {};
   }
   // kineto writes threads and streams as numbers or strings.
   const std::uint32_t lane = trace.intern(cat(event_text(json, "pid"), ":", event_text(json, "tid")));
-  Event event{*start, event_number(json, "dur"), -1, trace.intern(label), 0, lane, 0, *kind};
+  Event event{start.value_or(0), event_number(json, "dur"), -1, trace.intern(label), 0, lane, 0, *kind};
+  event.has_start = start.has_value();
+  event.is_unread = json.has("dur") && !event.duration;
   if (const auto arguments = json.find("args"); arguments && arguments->value().is_object()) {
     event.correlation = event_integer(*arguments, "correlation").value_or(-1);
     event.detail = trace.intern(detail_of(*arguments, *kind));
@@ -170,15 +179,19 @@ void check_events(Trace& trace, std::vector<std::string>& notes) {
     std::vector<Stretch> stretches;
     std::vector<Event*> checked;
     for (Event& event : events) {
-      if (event.kind != Kind::Op && event.kind != Kind::Kernel) continue;
+      if ((event.kind != Kind::Op && event.kind != Kind::Kernel) || !event.has_start || event.is_unread) continue;
       checked.push_back(&event);
       stretches.push_back({event.start * kMicrosecond,
                            event.duration ? std::optional(*event.duration * kMicrosecond) : std::nullopt,
                            std::int64_t{event.device} << 32 | event.lane, are_alone});
     }
-    const std::size_t dependent = check_times(
-        stretches, rules, [&](std::size_t i) { return std::string_view(trace.texts[checked[i]->name]); },
-        trace.impossible);
+    const auto name = [&](std::size_t i) { return std::string_view(trace.texts[checked[i]->name]); };
+    if (are_alone && has_lost_digits(stretches, name)) {
+      trace.has_lost_digits = true;
+      for (Stretch& each : stretches) each.is_alone = false;
+      note_lost_digits(notes);
+    }
+    const std::size_t dependent = check_times(stretches, rules, name, trace.impossible);
     for (std::size_t i = 0; i < checked.size(); ++i) {
       const auto& [start, seconds, lane, is_alone] = stretches[i];
       Event& event = *checked[i];
@@ -189,6 +202,9 @@ void check_events(Trace& trace, std::vector<std::string>& notes) {
     }
     return dependent;
   };
+  if (const auto without = std::ranges::count(trace.kernels, false, &Event::has_start); without > 0)
+    notes.push_back(cat(base::counted(static_cast<base::Int>(without), "kernel has", "kernels have"),
+                        " no stamp of the start: overlap is not known"));
   note_dependent(check(trace.kernels, true), "launch", notes);
   if (trace.kernels.empty()) check(trace.host, false);
 }
@@ -408,12 +424,17 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
     });
   set_runs(has_steps ? trace.steps.size() : picks.size() / length.launches, options.warmup, measured);
 
-  std::set<std::uint32_t> devices;
+  std::set<std::uint32_t> devices, lanes;
+  for (const Event& step : trace.steps) lanes.insert(step.lane);
+  if (has_profiler_steps && lanes.size() > 1)
+    measured.notes.push_back(cat("ProfilerStep ranges are of ", lanes.size(), " threads or processes, as in merged "
+                                 "traces of several ranks, and each counts as a run; import the trace of one rank"));
   for (const Event& kernel : trace.kernels) devices.insert(kernel.device);
   KernelRows rows;
   std::map<std::array<std::size_t, 5>, std::size_t> occurrences;  // of a name, operator and path on a device in a run
   std::size_t outside = 0;
   double outside_microseconds = 0;
+  bool ends_early = false;
   for (std::size_t i = 0; i < picks.size(); ++i) {
     const auto& [event, context, launched] = picks[i];
     const std::ptrdiff_t at =
@@ -436,7 +457,9 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
     const std::size_t occurrence =
         event.kind == Kind::Range ? 0 : occurrences[{run, event.device, event.name, context.op, context.path}]++;
     LaunchSample sample{event.duration ? std::optional(*event.duration * kMicrosecond) : std::nullopt};
-    sample.start = event.start * kMicrosecond;
+    if (event.has_start && !trace.has_lost_digits) sample.start = event.start * kMicrosecond;
+    if (const Event* step = has_steps ? &trace.steps[run] : nullptr; step && sample.start && event.kind == Kind::Kernel)
+      ends_early |= outlives(event.end() * kMicrosecond, step->end() * kMicrosecond, *step->duration * kMicrosecond);
     sample.shapes = event.detail;
     rows.add(cat(event.device, " ", event.name, " ", context.op, " ", context.path, " ", occurrence), kernel, run,
              sample);
@@ -445,7 +468,11 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
   note_devices(devices.size(), measured.notes);
   if (!length.note.empty()) measured.notes.push_back(length.note);
 
-  if (has_profiler_steps || (has_steps && trace.kernels.empty())) {
+  if (has_profiler_steps && ends_early) {
+    add_missing(measured, {{"seconds", "the range ends before its kernels do"}});
+    measured.notes.emplace_back(
+        "a ProfilerStep range is no time of a run: the range ends before its kernels do; synchronise inside it");
+  } else if (has_profiler_steps || (has_steps && trace.kernels.empty())) {
     std::vector<double> seconds;
     for (const Event& step : trace.steps) seconds.push_back(*step.duration * kMicrosecond);
     set_run_seconds(std::move(seconds), measured);
@@ -458,6 +485,9 @@ documents::Measured import_kineto(std::string_view content, std::string_view sub
     measured.notes.push_back(cat(base::counted(outside, "launch", "launches"), " (",
                                  static_cast<std::int64_t>(outside_microseconds), " µs in all) outside every ",
                                  has_profiler_steps ? "ProfilerStep range" : "run", " left out"));
+  if (trace.unread > 0)
+    measured.notes.push_back(cat(base::counted(trace.unread, "time is no number and", "times are no numbers and"),
+                                 " unknown; the first is ", trace.unread_example));
   if (trace.without_time > 0)
     measured.notes.push_back(cat(base::counted(trace.without_time, "event"), " without a time left out"));
   add_missing(measured, {{"flops", "torch.profiler counts none in hardware"},

@@ -59,9 +59,8 @@ class NcuTable {
       : table_(text, subject, is_header,
                "has no header with \"ID\" and \"Kernel Name\"; expected the output of ncu --csv --page raw"),
         chip_(chip),
-        header_(table_.names),
-        units_(header_.size()) {
-    for (std::size_t i = 0; i < header_.size(); ++i) {
+        units_(table_.names.size()) {
+    for (std::size_t i = 0; i < table_.names.size(); ++i) {
       std::string& name = table_.names[i];
       units_[i] = split_unit(name);
       if (name.find("Push/Pop_Range") != std::string::npos || name == "NVTX Range" ||
@@ -76,10 +75,8 @@ class NcuTable {
 
   std::vector<Launch> launches() {
     const bool is_long = table_.find({"Metric Name"}).has_value();
-    const auto is_skipped = [&](const CsvTable::Row& row) {  // a repeated header, or a message of ncu
-      return row == header_ || row.front().starts_with("==");
-    };
-    while (table_.next(is_skipped)) is_long ? add_metric() : add_launch();
+    const auto is_message = [](const CsvTable::Row& row) { return row.front().starts_with("=="); };  // of ncu
+    while (table_.next(is_message)) is_long ? add_metric() : add_launch();
     if (launches_.empty()) table_.fail("holds no kernel launch below its header");
     return std::move(launches_);
   }
@@ -146,7 +143,7 @@ class NcuTable {
 
   CsvTable table_;                      // whose names have no units
   const documents::ChipMetrics* chip_;  // null: not known
-  CsvTable::Row header_, units_;
+  CsvTable::Row units_;
   std::vector<std::size_t> nvtx_, metrics_;  // columns
   std::map<std::string, std::size_t> by_id_;
   std::vector<Launch> launches_;

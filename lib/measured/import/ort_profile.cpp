@@ -215,7 +215,8 @@ documents::Measured import_ort(std::string_view text, std::string_view subject, 
   const std::vector<bool> impossible = impossible_nodes(profile, measured.notes);
   KernelRows rows;
   std::size_t outside = 0;
-  std::map<std::pair<std::ptrdiff_t, std::string>, std::size_t> nameless;  // executions by run and key
+  std::vector<std::int64_t> on_gpu(std::max<std::size_t>(1, profile.runs.size()), 0);  // by run
+  std::map<std::pair<std::ptrdiff_t, std::string>, std::size_t> nameless;              // executions by run and key
   for (std::size_t i = 0; i < profile.nodes.size(); ++i) {
     const NodeEvent& node = profile.nodes[i];
     const std::ptrdiff_t run = profile.runs.empty() ? 0 : run_of(node, profile.runs);
@@ -231,6 +232,7 @@ documents::Measured import_ort(std::string_view text, std::string_view subject, 
       key += '\n' + profile.keys[profile.nodes[parent].kernel];
     }
     if (kernel.name.empty()) key += cat("\n", nameless[{run, key}]++);  // each may be another node
+    on_gpu[static_cast<std::size_t>(run)] += std::max<std::int64_t>(0, node.gpu);
     const std::int64_t own = node.gpu >= 0 ? node.gpu : std::max<std::int64_t>(0, node.duration - node.in_body);
     LaunchSample sample;
     sample.shapes = node.shapes;
@@ -241,8 +243,21 @@ documents::Measured import_ort(std::string_view text, std::string_view subject, 
 
   if (!profile.runs.empty()) {
     std::vector<double> seconds;
-    for (const RunEvent& run : profile.runs) seconds.push_back(static_cast<double>(run.duration) * kMicrosecond);
-    set_run_seconds(std::move(seconds), measured);
+    bool ends_early = false;
+    for (const RunEvent& run : profile.runs) {
+      const double kernels = static_cast<double>(on_gpu[seconds.size()]) * kMicrosecond;
+      seconds.push_back(static_cast<double>(run.duration) * kMicrosecond);
+      ends_early |= outlives(kernels, seconds.back(), seconds.back());
+    }
+    if (ends_early) {
+      add_missing(measured, {{"seconds", "model_run is shorter than the kernels in it"}});
+      measured.notes.emplace_back(
+          "model_run is no time of a run: its kernels add up to more, so it did not wait for them; leave ONNX "
+          "Runtime's "
+          "synchronisation at the end of a run on");
+    } else {
+      set_run_seconds(std::move(seconds), measured);
+    }
   } else {
     add_missing(measured, {{"seconds", "the profile has no model_run event; all of it is taken as one run"}});
   }

@@ -2,6 +2,7 @@
 #include "import/runs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -70,6 +71,7 @@ void check_launches(std::vector<Launch>& launches, std::string_view noun, std::v
   std::unordered_map<std::string, std::int64_t> lanes;
   std::vector<Stretch> stretches;
   std::vector<std::size_t> stamped;
+  const auto name = [&](std::size_t i) { return std::string_view(launches[stamped[i]].kernel.name); };
   for (std::size_t i = 0; i < launches.size(); ++i) {
     const Launch& launch = launches[i];
     if (!launch.start) continue;
@@ -78,18 +80,33 @@ void check_launches(std::vector<Launch>& launches, std::string_view noun, std::v
     stamped.push_back(i);
   }
   ImpossibleTimes found;
-  const std::size_t dependent = check_times(
-      stretches, {.are_kernels = true},
-      [&](std::size_t i) { return std::string_view(launches[stamped[i]].kernel.name); }, found);
+  const bool is_lost = has_lost_digits(stretches, name);
+  for (Stretch& each : stretches) each.is_alone = each.is_alone && !is_lost;
+  const std::size_t dependent = check_times(stretches, {.are_kernels = true}, name, found);
   for (std::size_t i = 0; i < stretches.size(); ++i) {
-    launches[stamped[i]].start = stretches[i].start;
+    launches[stamped[i]].start = is_lost ? std::nullopt : std::optional(stretches[i].start);
     launches[stamped[i]].seconds = stretches[i].seconds;
   }
+  if (is_lost) note_lost_digits(notes);
   found.note(std::string(noun), cat(noun, "es"), notes);
   note_dependent(dependent, noun, notes);
 }
 
 }  // namespace
+
+bool outlives(double kernel_end, double range_end, double range_seconds) {
+  constexpr double kResolution = 1e-6, kTail = 0.1;
+  return kernel_end > range_end + std::max(kResolution, kTail * range_seconds);
+}
+
+bool is_total(double seconds, double all_seconds, std::size_t rows) {
+  constexpr double kRounding = 1e-5;
+  return rows > 2 && seconds > 0 && std::abs(2 * seconds - all_seconds) <= kRounding * seconds;
+}
+
+void note_total(std::string_view name, std::vector<std::string>& notes) {
+  notes.push_back(cat("\"", name, "\" is the sum of all others: taken as their total, and left out"));
+}
 
 void note_devices(std::size_t devices, std::vector<std::string>& notes) {
   if (devices > 1)
@@ -238,7 +255,7 @@ void KernelRows::finish(documents::Measured& measured) && {
 }
 
 void KernelRows::set_busy_seconds(documents::Measured& measured) const {
-  constexpr double kNotable = 1.02;
+  constexpr double kNotable = 1.02, kOtherSize = 2;  // a run that takes twice as long as another
   std::vector<double> busy;
   double all = 0, covered = 0;
   for (const auto& [run, span] : spans_) {
@@ -249,7 +266,14 @@ void KernelRows::set_busy_seconds(documents::Measured& measured) const {
     for (const auto& [start, end] : span.intervals) all += end - start;
   }
   if (busy.empty()) return;
-  measured.busy_seconds = base::summarize(busy).median;
+  const base::Summary summary = base::summarize(busy);
+  measured.busy_seconds = summary.median;
+  const bool is_noted =
+      std::ranges::any_of(measured.notes, [](const std::string& note) { return note.starts_with(kRunsOfSizes); });
+  if (summary.min > 0 && summary.max > kOtherSize * summary.min && !is_noted)
+    measured.notes.push_back(cat("the runs differ: kernels run for ", base::si_seconds(summary.min),
+                                 " of one, and for ", base::si_seconds(summary.max),
+                                 " of another; if they are of several sizes, their median is the time of none"));
   const auto runs = static_cast<double>(busy.size());
   if (all > kNotable * covered)
     measured.notes.push_back(cat("kernels overlap: those of a run add up to ", base::si_seconds(all / runs), ", in ",

@@ -38,6 +38,14 @@ struct LaunchLabel {
 RunLength launches_per_run(std::size_t launches, const ImportOptions& options, std::string_view subject,
                            std::string_view noun, const std::function<LaunchLabel(std::size_t)>& launch);
 
+// A range of the host that kernels outlive is no time of a run. A last kernel may end a tenth of the range behind it,
+// as clocks of host and device differ, and by the microsecond to which old traces round.
+bool outlives(double kernel_end, double range_end, double range_seconds);
+
+// Whether the time is that of all other rows of a table together, given the sum over all rows.
+bool is_total(double seconds, double all_seconds, std::size_t rows);
+void note_total(std::string_view name, std::vector<std::string>& notes);
+
 // Notes the launches whose overlap check_times() counted once.
 void note_dependent(std::size_t launches, std::string_view noun, std::vector<std::string>& notes);
 // The beginning of the note on runs whose shapes differ.

@@ -7,6 +7,7 @@
 //
 // Engines built without detailed verbosity list layers only by name, and profiles before TensorRT 8.5 have no median.
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -110,6 +111,7 @@ documents::Measured import_tensorrt(std::string_view content, std::string_view s
   ImpossibleTimes impossible;
   std::optional<std::int64_t> count;
   std::size_t not_numbers = 0;
+  std::vector<double> sums;  // by kernel, over the runs; 0: unknown
   base::parse_json_elements(content, subject, "layers", [&](const JsonField& entry, std::size_t index) {
     not_numbers = entry.not_numbers();
     if (!entry.value().is_object()) entry.fail("expected a layer as an object");
@@ -127,8 +129,9 @@ documents::Measured import_tensorrt(std::string_view content, std::string_view s
     kernel.launches = 1;
     const bool has_median = entry.has("medianMs");
     if (!has_median) ++without_median;
-    if (const auto time = milliseconds(entry, has_median ? "medianMs" : "averageMs"))
-      kernel.seconds = *time * kMillisecond;
+    const auto time = milliseconds(entry, has_median ? "medianMs" : "averageMs");
+    if (time.value_or(0) > 0) kernel.seconds = *time * kMillisecond;
+    if (time == 0) impossible.add(Fault::Zero, name, std::nullopt);
     if (!adds_up(entry)) {
       impossible.add(Fault::TooLong, name, kernel.seconds);
       kernel.seconds.reset();
@@ -139,8 +142,13 @@ documents::Measured import_tensorrt(std::string_view content, std::string_view s
       kernel.node = kernel.nodes[0];
       kernel.nodes.clear();
     }
+    sums.push_back(entry.has("timeMs") ? entry.number("timeMs").value_or(0) : 0);
     measured.kernels.push_back(std::move(kernel));
   });
+  if (!sums.empty() && is_total(sums.back(), std::accumulate(sums.begin(), sums.end(), 0.0), sums.size())) {
+    note_total(measured.kernels.back().name, measured.notes);
+    measured.kernels.pop_back();
+  }
   if (measured.kernels.empty()) base::fail(subject, "holds no layer; expected what trtexec --exportProfile writes");
   if (count && *count < 1) base::fail(subject, cat("counts ", *count, " runs; expected at least one"));
   measured.repeats = count.value_or(1);

@@ -14,8 +14,9 @@ namespace pagoda::measured::import {
 namespace {
 
 // clang-format off
-constexpr std::array<std::string_view, 4> kCauses = {  // by Fault
+constexpr std::array<std::string_view, 5> kCauses = {  // by Fault
     "the profiler has no stamps of it",
+    "its duration is 0",
     "it ends before it starts",
     "it runs on into the next one of its stream or thread",
     "it is longer than its trace",
@@ -59,6 +60,28 @@ void ImpossibleTimes::note(const std::string& one, const std::string& several, s
                           cases.example, ": ", kCauses[i]));
 }
 
+bool has_lost_digits(const std::vector<Stretch>& stretches, const std::function<std::string_view(std::size_t)>& name) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < stretches.size(); ++i)
+    if (const Stretch& each = stretches[i]; each.is_alone && each.start != 0 && each.seconds.value_or(0) > 0)
+      order.push_back(i);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return std::pair(stretches[i].lane, stretches[i].start); });
+  std::size_t same = 0;
+  for (std::size_t k = 1; k < order.size(); ++k) {
+    const Stretch &before = stretches[order[k - 1]], &now = stretches[order[k]];
+    const bool is_copy = before.seconds == now.seconds && name(order[k - 1]) == name(order[k]);  // of an event
+    if (before.lane == now.lane && before.start == now.start && !is_copy) ++same;
+  }
+  return same > 0 && 4 * same >= order.size();
+}
+
+void note_lost_digits(std::vector<std::string>& notes) {
+  notes.emplace_back(
+      "stamps of the start have lost their digits, as a spreadsheet's saving does: times are the durations, and "
+      "overlap "
+      "is not known; export again");
+}
+
 std::size_t check_times(std::vector<Stretch>& stretches, const TimelineRules& rules,
                         const std::function<std::string_view(std::size_t)>& name, ImpossibleTimes& found) {
   const auto clear = [&](std::size_t i, Fault fault) {
@@ -66,13 +89,13 @@ std::size_t check_times(std::vector<Stretch>& stretches, const TimelineRules& ru
     stretches[i].seconds.reset();
   };
   const double longest = longest_of(stretches, rules);
-  // Stamps of whole microseconds round short kernels to 0.
-  constexpr double kFine = 0.5e-6;
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < stretches.size(); ++i) {
     const Stretch& each = stretches[i];
-    if (!each.seconds || (*each.seconds == 0 && (each.start == 0 || (rules.are_kernels && rules.resolution < kFine))))
+    if (!each.seconds || (*each.seconds == 0 && each.start == 0))
       clear(i, Fault::Unstamped);
+    else if (*each.seconds == 0 && rules.are_kernels)  // which take time; whole microseconds round a short one to 0
+      clear(i, Fault::Zero);
     else if (*each.seconds < 0)
       clear(i, Fault::Backward);
     else if (each.is_alone && *each.seconds > 0)  // one rounded to 0 contradicts nothing

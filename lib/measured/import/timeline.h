@@ -23,7 +23,7 @@ struct Stretch {
   bool is_alone = true;                          // nothing else runs in its lane meanwhile
 };
 
-enum class Fault : std::uint8_t { Unstamped, Backward, Overlapping, TooLong };
+enum class Fault : std::uint8_t { Unstamped, Zero, Backward, Overlapping, TooLong };
 
 // Counts impossible times by cause, with an example of each.
 class ImpossibleTimes {
@@ -37,7 +37,7 @@ class ImpossibleTimes {
     std::size_t count = 0;
     std::string example;
   };
-  std::array<Cases, 4> cases_;  // by Fault
+  std::array<Cases, 5> cases_;  // by Fault
 };
 
 struct TimelineRules {
@@ -46,6 +46,11 @@ struct TimelineRules {
   // Kernels of a GPU: each takes time, and a dependent launch may begin while the last blocks of the one ahead run.
   bool are_kernels = false;
 };
+
+// Whether a quarter of the launches or more start when another of their stream does. A spreadsheet that saves a table
+// rounds 1867241234567 to 1.86724E+12: such stamps show neither order nor overlap.
+bool has_lost_digits(const std::vector<Stretch>& stretches, const std::function<std::string_view(std::size_t)>& name);
+void note_lost_digits(std::vector<std::string>& notes);
 
 // Clears impossible seconds and adds them to `found`. A dependent launch that overlaps the one ahead starts where that
 // one ends, so that the overlap counts once. Returns the number of such launches.

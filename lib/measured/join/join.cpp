@@ -24,6 +24,21 @@ bool holds_range(const documents::MeasuredKernel& kernel) {
                              [](const std::string& part) { return import::node_range(part).has_value(); });
 }
 
+// Whether a part of a fused name is a row, or known to be none: work of the engine, or a stored tensor. Exporters name
+// tensors "/act/Constant_output_0" and "onnx::Conv_497", as they name no node.
+bool is_known(const JoinState& state, const std::string& part) {
+  constexpr std::string_view kOutput = "_output_";
+  const std::size_t output = part.rfind(kOutput);
+  if (part.starts_with("onnx::") ||
+      (output != std::string::npos &&
+       part.find_first_not_of("0123456789", output + kOutput.size()) == std::string::npos))
+    return true;
+  if (!resolve(state, part).rows.empty() || !import::engine_work(part, "").empty()) return true;
+  for (std::optional<std::string> now(part); now; now = import::undecorated(*now))
+    if (!state.reading(*now).empty()) return true;
+  return false;
+}
+
 void join_own_name(JoinState& state, std::size_t index) {
   const documents::MeasuredKernel& kernel = state.kernel(index);
   if (holds_range(kernel)) return;
@@ -35,7 +50,10 @@ void join_own_name(JoinState& state, std::size_t index) {
   }
   std::vector<std::size_t> rows;
   for (const std::string& part : kernel.nodes) append(rows, resolve(state, part).rows);
-  if (!rows.empty()) state.take(index, rows, kernel.nodes.size() > 1 ? "fused name" : "name");
+  if (rows.empty()) return;
+  state.take(index, rows, kernel.nodes.size() > 1 ? "fused name" : "name");
+  if (!std::ranges::all_of(kernel.nodes, [&](const std::string& part) { return is_known(state, part); }))
+    state.withhold(index, "a part of the name is not in the model");
 }
 
 // The rows of a TensorRT layer from the name of its range: "conv1 + relu1". Every part must be a row; otherwise text
@@ -177,7 +195,7 @@ void JoinState::withhold(std::size_t index, std::string_view cause) {
 void join_by_name(JoinState& state) {
   for (std::size_t i = 0; i < state.measured.kernels.size(); ++i) join_own_name(state, i);
   for (std::size_t i = 0; i < state.measured.kernels.size(); ++i)
-    if (!state.is_joined(i)) join_range_name(state, i);
+    if (!state.is_joined(i) && state.causes[i].empty()) join_range_name(state, i);
 }
 
 void join(documents::Measured& measured, const EstimateDocument& estimate) {

@@ -1,7 +1,7 @@
 // Joins layers that TensorRT names by their ends alone: {ForeignNode[first...last]}.
 //
-// An end is the first or last layer of the fused part in an order of execution. It may be a node, a stored tensor (also a
-// layer of TensorRT's network), or a layer that the model does not have. Every such name implies:
+// An end is the first or last layer of the fused part in an order of execution. It may be a node, a stored tensor (also
+// a layer of TensorRT's network), or a layer that the model does not have. Every such name implies:
 //
 // * The layer runs as one unit, so a row on a path between two of its rows is also its row.
 // * A stored tensor or an input stands for a row that reads it. With several readers it is one of them.
@@ -24,6 +24,7 @@ using Marks = std::vector<bool>;  // by row
 
 constexpr std::string_view kUnknownEnd = "one end of the range is not in the model";
 constexpr std::string_view kOpenEnd = "the tensor at an end of the range is read in several places";
+constexpr std::string_view kShared = "its nodes are in another layer, too";
 constexpr std::string_view kNoPath = "rows between the ends of the range are not known";
 
 // A tensor with more readers, such as a scalar, does not show where a range begins.
@@ -39,6 +40,7 @@ struct Layer {
   End first, last;
   Marks has;    // its rows
   Marks never;  // rows that its ends exclude
+  bool is_named() const { return first.is_node && last.is_node; }
   bool has_both_ends() const { return !first.choices.empty() && !last.choices.empty(); }
 };
 
@@ -197,18 +199,20 @@ class RangeJoin {
     return common;
   }
 
-  // Gives each layer its certain rows, except those that another kernel names or two layers claim.
+  // Gives each layer its certain rows, except those that another kernel names or two layers claim. A layer that is
+  // named by two nodes goes before one that is named by a tensor.
   void claim() {
-    std::vector<std::size_t> claims(count(), 0);
+    std::vector<std::size_t> claims(count(), 0), named(count(), 0);
     for (Layer& layer : layers_) {
       if (!layer.has_both_ends()) continue;
       layer.has = certain(layer);
-      for (std::size_t row = 0; row < count(); ++row) claims[row] += layer.has[row];
+      for (std::size_t row = 0; row < count(); ++row) (layer.is_named() ? named : claims)[row] += layer.has[row];
     }
     for (Layer& layer : layers_) {
       Rows rows;
       for (std::size_t row = 0; row < count(); ++row) {
-        layer.has[row] = layer.has[row] && claims[row] == 1 && !state_.is_taken(row);
+        const bool is_only = layer.is_named() ? named[row] == 1 : named[row] == 0 && claims[row] == 1;
+        layer.has[row] = layer.has[row] && is_only && !state_.is_taken(row);
         if (layer.has[row]) rows.push_back(row);
       }
       if (!rows.empty())
@@ -252,7 +256,7 @@ class RangeJoin {
       return std::ranges::all_of(rows, [&](std::size_t row) { return layer.has[row]; });
     };
     for (const End* end : {&layer.first, &layer.last})
-      if (std::ranges::none_of(end->choices, is_in)) return kOpenEnd;
+      if (std::ranges::none_of(end->choices, is_in)) return end->choices.size() == 1 ? kShared : kOpenEnd;
     if (!is_connected(layer)) return kNoPath;
     if ((!layer.first.is_node || !layer.last.is_node) && may_go_on(layer)) return kOpenEnd;
     return "";

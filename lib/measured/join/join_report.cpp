@@ -81,14 +81,15 @@ std::string totals(const documents::Measured& measured) {
     }
   for (const auto& [rule, sum] : rules)
     line("  by " + rule, cat(base::counted(sum.first, "kernel"), ", ", percent(sum.second, summary.seconds)));
-  const bool joined_any = summary.joined_seconds.value_or(0) > 0;
-  const bool joined_all = summary.joined_seconds.value_or(0) >= 0.999 * summary.seconds.value_or(0);
+  const auto is_joined = [](const documents::MeasuredKernel& kernel) { return kernel.joined.has_value(); };
+  const bool joined_any = std::ranges::any_of(measured.kernels, is_joined);
+  const bool joined_all = documents::ratio(summary.joined_seconds, summary.seconds).value_or(0) >= 0.999 ||
+                          std::ranges::all_of(measured.kernels, is_joined);
   if (!summary.silent_nodes.empty())
-    line("without a kernel",
-         cat(base::counted(summary.silent_nodes.size(), "node"), " that should have run: ",
-             !joined_any ? "no kernel names any node; the profile is probably of another model"
-             : joined_all ? "folded or fused unseen"
-                          : "folded, fused unseen, or in kernels that did not join"));
+    line("without a kernel", cat(base::counted(summary.silent_nodes.size(), "node"), " that should have run: ",
+                                 !joined_any  ? "no kernel names any node; the profile is probably of another model"
+                                 : joined_all ? "folded or fused unseen"
+                                              : "folded, fused unseen, or in kernels that did not join"));
   return text;
 }
 

@@ -36,7 +36,8 @@ class CsvTable {
   void expect_numbers(const std::vector<Column>& columns);
   void expect_all_numbers();  // of all columns
 
-  // Reads the next row that is not skipped; false at the end. Throws Error for a row that is shorter than the header.
+  // Reads the next row that is not skipped; false at the end. Skips empty rows and the header again. Throws Error for a
+  // row that is shorter or longer than the header.
   bool next(const IsRow& is_skipped = {});
 
   Column find(std::initializer_list<std::string_view> spellings) const;  // the first that is there
@@ -53,6 +54,7 @@ class CsvTable {
   std::optional<DecimalMark> mark_of(std::size_t column) const;
 
   CsvReader reader_;
+  Row header_;  // as in the file
   std::string_view subject_;
   std::vector<Marks> marks_;  // by column
 };
