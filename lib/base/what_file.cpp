@@ -191,6 +191,7 @@ constexpr Row kSchemas[] = {
     {"pagoda.metrics/"sv,             Json,       "metrics of a chip",                                    ""},
     {"pagoda.chart/"sv,               Json,       "the data of a chart",                                  ""},
     {"pagoda.comparison/"sv,          Json,       "a comparison",                                         ""},
+    {"pagoda.engines/"sv,             Json,       "a comparison of engines",                              ""},
     {"pagoda.pipeline/"sv,            Json,       "a report of several models",                           ""},
     {"pagoda.structure/"sv,           Json,       "the structure of a model",                             ""},
     {"pagoda.doctor/"sv,              Json,       "a report of pagoda-doctor",                            ""},

@@ -98,6 +98,13 @@ def test_placement(skeletons):
         pagoda.analyze(model, provider="cudo")
 
 
+def test_fusions(skeletons):
+    estimate = pagoda.analyze(skeletons / "bert_base.onnx", dims={"batch": 1, "sequence": 128}, unfused=True)
+    assert sum(fused.pattern == "Gelu" for fused in estimate.fused) == 12
+    assert any(row.pattern == "Attention" and "opset" in row.condition for row in estimate.unfused)
+    assert pagoda.analyze(skeletons / "bert_base.onnx").unfused is None
+
+
 def test_sizes_beyond_a_table_get_no_advice(skeletons):
     at = {"batch": 4, "phase": "decode", "device": "a100-80gb"}
     beyond = pagoda.analyze(skeletons / "gpt2_past.onnx", past=1024, **at)

@@ -48,6 +48,7 @@ GIVEN = {
     "pagoda/core/onnxruntime.h": "extern const Model model; extern const Analysis analysis;",
     "pagoda/core/serving.h": "extern const Model model; extern const Share share;",
     "pagoda/core/tensorrt.h": "extern const Model model;",
+    "pagoda/measured/against.h": "extern const Measured a, b; extern const EstimateDocument estimate, quantised;",
     "pagoda/measured/energy_fit.h": "extern const std::vector<EnergyRow> rows;",
     "pagoda/measured/energy_table.h": "extern const std::string text; extern const EstimateDocument estimate;",
     "pagoda/lab/energy_report.h": "extern const EnergyTable table; extern const DeviceSpec device;",

@@ -105,7 +105,7 @@ struct Asked {
   std::vector<std::pair<std::string, Axis>> sweep;
   std::vector<std::string> what_if;
   std::string provider, placement_form, host_device;
-  bool advice, formulas;
+  bool unfused, advice, formulas;
 };
 
 EstimateRequest request_of(const Asked& asked) {
@@ -133,6 +133,7 @@ EstimateRequest request_of(const Asked& asked) {
   for (const std::string& text : asked.what_if)
     request.other_precisions.push_back(chosen("what_if", text, pagoda::precision(text), precision_names()));
   estimate::set_providers(asked.provider, asked.placement_form, request);
+  request.unfused = asked.unfused;
   if (!asked.host_device.empty()) estimate::set_host_device(asked.host_device, request);
   const std::pair<const char*, int> groups[] = {{"tensor_parallel", asked.tensor_parallel},
                                                 {"pipeline_parallel", asked.pipeline_parallel},
@@ -402,12 +403,12 @@ NB_MODULE(_core, module) {
                      std::optional<std::int64_t>, std::optional<std::int64_t>, std::string, std::string, std::string,
                      std::string, bool, std::string, std::string, int, int, int, bool, bool, bool, std::string,
                      std::string, std::vector<std::string>, std::vector<std::pair<std::string, Axis>>,
-                     std::vector<std::string>, std::string, std::string, std::string, bool, bool>,
+                     std::vector<std::string>, std::string, std::string, std::string, bool, bool, bool>,
              "model"_a, nb::kw_only(), "batch"_a, "dims"_a, "assume"_a, "custom_ops"_a, "inputs"_a, "phase"_a,
              "past"_a.none(), "tokens"_a.none(), "count"_a, "traffic"_a, "device"_a, "precision"_a, "predict"_a,
              "engine"_a, "calibration"_a, "tensor_parallel"_a, "pipeline_parallel"_a, "expert_parallel"_a, "memory"_a,
              "in_place"_a, "training"_a, "optimizer"_a, "recompute"_a, "frozen"_a, "sweep"_a, "what_if"_a, "provider"_a,
-             "placement_form"_a, "host_device"_a, "advice"_a, "formulas"_a, nb::keep_alive<0, 1>());
+             "placement_form"_a, "host_device"_a, "unfused"_a, "advice"_a, "formulas"_a, nb::keep_alive<0, 1>());
   module.def("comparison_json", &comparison_json, "before"_a, "after"_a, nb::call_guard<nb::gil_scoped_release>());
   module.def("comparison_table", &comparison_table, "before"_a, "after"_a, "width"_a = 0);
   module.def("evaluate", &evaluate, "formula"_a, "sizes"_a);

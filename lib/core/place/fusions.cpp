@@ -279,6 +279,19 @@ class LoadedGraph::Fuser {
     }
   }
 
+  // "Add and 2 MatMul".
+  std::string by_operator(const std::vector<std::int32_t>& nodes) const {
+    std::vector<std::pair<std::string, std::size_t>> counts;
+    for (const std::int32_t id : nodes) {
+      auto at = std::ranges::find(counts, op_of(id), &std::pair<std::string, std::size_t>::first);
+      if (at == counts.end()) at = counts.insert(at, {op_of(id), 0});
+      ++at->second;
+    }
+    return base::joined(counts, " and ", [](const auto& each) {
+      return each.second == 1 ? each.first : cat(each.second, " ", each.first);
+    });
+  }
+
   bool is_read_by_pattern(std::int32_t root) {
     return std::ranges::all_of(now_.nodes, [&](std::int32_t id) {
       const ValueId result = graph_.node(id).outputs.front();
@@ -291,7 +304,7 @@ class LoadedGraph::Fuser {
              needs(!is_inner || std::ranges::none_of(readers, is_other), [&] {
                const std::string times = readers.size() == 2 ? "twice" : cat(readers.size(), " times");
                return cat(begin(), " is read ", readers.size() == 1 ? "" : cat(times, ": "), "by ",
-                          base::joined(readers, " and ", [&](std::int32_t reader) { return op_of(reader); }));
+                          by_operator(readers));
              });
     });
   }

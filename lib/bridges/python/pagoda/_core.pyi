@@ -58,6 +58,7 @@ def analyze(
     provider: str,
     placement_form: str,
     host_device: str,
+    unfused: bool,
     advice: bool,
     formulas: bool,
 ) -> Estimate: ...

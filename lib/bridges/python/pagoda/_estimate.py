@@ -107,8 +107,8 @@ class Model:
 
 # Members of pagoda.estimate/1 that are there when they were asked for.
 _OPTIONAL = (
-    "advice", "budgets", "cannot_run", "exceeded_table", "fit", "measured", "memory", "phase", "placement", "precision", "roofline", "symbols",
-    "traffic", "training", "types", "variants",
+    "advice", "budgets", "cannot_run", "exceeded_table", "fit", "fused", "fused_by", "measured", "memory", "phase", "placement", "precision", "roofline", "symbols",
+    "traffic", "training", "types", "unfused", "variants",
 )
 
 
@@ -120,6 +120,7 @@ class Estimate:
     roofline    seconds, floor_seconds, fused_seconds, unfused_seconds, launched_seconds, predicted … on the device
     advice      changes with their kind ("fit", "launch", "traffic", "precision", "batch"), argument and gain
     placement   for each provider: its nodes, parts, copies, and reasons of what is left to the CPU
+    unfused     the patterns that nearly match and do not fuse, each with its condition; `fused` those that do
     fit, memory, traffic, phase, training, variants, symbolic, bindings, model, diagnostics
     sweep       columns with a row a size
     unset       free dims without a value, other than the batch: counts take them as 1, times and fits are None
@@ -296,6 +297,7 @@ def analyze(
     provider: str = "",
     placement_form: str = "default",
     host_device: str | os.PathLike[str] = "",
+    unfused: bool = False,
     advice: bool = True,
     formulas: bool = False,
 ) -> Estimate:
@@ -329,6 +331,7 @@ def analyze(
     provider    "cuda", "cuda,webgpu": which nodes execution providers of ONNX Runtime leave to the CPU, and why
                 (`placement`), in the graph as the runtime runs it or, with placement_form="plain", in that of the file;
                 `host_device` is the CPU, for the time of the run as placed
+    unfused     what ONNX Runtime fuses, under the first `provider`, and why not more
     advice      with a device: what would be faster (costs an analysis for each change)
     formulas    of each row, too, and where no dim is free
 
@@ -350,7 +353,7 @@ def analyze(
             expert_parallel=expert_parallel, memory=memory, in_place=in_place, training=training,
             optimizer=optimizer, recompute=recompute, frozen=list(frozen), sweep=axes,
             what_if=list(what_if), provider=provider, placement_form=placement_form,
-            host_device=os.fspath(host_device), advice=advice, formulas=formulas,
+            host_device=os.fspath(host_device), unfused=unfused, advice=advice, formulas=formulas,
         )
     )
 
