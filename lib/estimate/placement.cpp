@@ -129,11 +129,11 @@ std::int64_t nodes_inside(const Model& model, GraphId body) {
 // Bounds on a run by row of the analysis, on the provider's device and on that of the CPU.
 struct Sides {
   std::span<const RowBound> device, host;
-  double launch_seconds = 0;  // of a kernel on the device
+  double launch_seconds = 0;  // of a kernel on the device, or of a copy
 
   // Rows of bodies, and nodes whose side is not known, run on the faster one.
   double seconds(const Analysis& analysis, const GraphPlacement& placed) const {
-    double sum = 0, launches = 0;
+    double sum = 0, launches = static_cast<double>(placed.copies.size());
     std::set<std::int32_t> launched;  // groups
     for (std::size_t i = 0; i < analysis.nodes.size(); ++i) {
       const NodeReport& row = analysis.nodes[i];
