@@ -22,6 +22,12 @@ CsvReader behind_header(std::string_view text, std::string_view subject, const C
   return {text, subject};
 }
 
+// "1.2 ms", but neither "-1" nor "1 2 3".
+bool has_unit(const std::string& text) {
+  const std::size_t unit = text.find_first_not_of("0123456789., ");
+  return unit != std::string::npos && unit > 1 && text[unit - 1] == ' ' && printed(text.substr(0, unit - 1)).with_point;
+}
+
 }  // namespace
 
 CsvTable::CsvTable(std::string_view text, std::string_view subject, const IsRow& is_header, std::string_view without)
@@ -103,11 +109,11 @@ double CsvTable::number(Column column) const {
   if (!found && printable(text).find("\uFFFD") != std::string::npos && text.find("\uFFFD") == std::string::npos)
     base::fail(place(), cat("\"", text, "\" is not UTF-8; convert the file first: iconv -f CP1252 -t UTF-8 FILE"));
   if (!found || !(*found >= 0) || *found > 1e30)
-    base::fail(place(), cat("\"", text, "\" in the column \"", column ? names[*column] : "",
-                            "\" is not a number that is 0 or more",
-                            text.starts_with("##") ? "; widen the column in the spreadsheet, and save it again"
-                            : printed(text.substr(0, text.find(' '))).with_point ? "; remove the unit"
-                                                                                 : ""));
+    base::fail(place(),
+               cat("\"", text, "\" in the column \"", column ? names[*column] : "", "\" is not a number that is 0 or more",
+                   text.starts_with("##") ? "; widen the column in the spreadsheet, and save it again"
+                   : has_unit(text)       ? "; convert it to the unit of the column, and remove its own"
+                                          : ""));
   return *found;
 }
 

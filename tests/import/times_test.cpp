@@ -102,6 +102,10 @@ TEST_CASE("an impossible time is unknown, and the note names its kernel and why"
        trace({launched("k0", at("1050.5", "\"50 us\"")), launched("k1", at("1450.5", "200"))}),
        {{"k0", -1}, {"k1", 200e-6}},
        "1 time is no number and unknown; the first is \"dur\": \"50 us\" of \"k0\""},
+      {"a duration that is null",
+       trace({launched("k0", at("1050.5", "null")), launched("k1", at("1450.5", "200"))}),
+       {{"k0", -1}, {"k1", 200e-6}},
+       "the first is \"dur\": null of \"k0\""},
       {"a kernel without a start keeps its duration",
        trace({launched("k0", "\"dur\":50"), launched("k1", at("1450.5", "200"))}),
        {{"k0", 50e-6}, {"k1", 200e-6}},
@@ -261,7 +265,10 @@ TEST_CASE("tables of nsys that people edited, joined or saved again") {
        "line 4: has 14 cells, expected 13; put quotes around names that hold a separator"},
       {"a column that is too narrow", nsys("10,########,1,1,1,1,1,1,1,A (0),1,7,a\n"),
        "\"########\" in the column \"Duration (ns)\" is not a number that is 0 or more; widen the column"},
-      {"a unit in a cell", nsys("10,900 ns,1,1,1,1,1,1,1,A (0),1,7,a\n"), "0 or more; remove the unit"},
+      {"a unit in a cell", nsys("10,900 ns,1,1,1,1,1,1,1,A (0),1,7,a\n"),
+       "0 or more; convert it to the unit of the column, and remove its own"},
+      {"a number below 0", nsys("10,-900,1,1,1,1,1,1,1,A (0),1,7,a\n"),
+       "\"-900\" in the column \"Duration (ns)\" is not a"},
       {"another report below", nsys(rows) + "\n" + sums + "100,10,1,10,c\n",
        "the file holds several reports; the first with kernels is read"},
       {"a sum that is not its mean times its launches", sums + "100,5000,10,600,a\n",
@@ -283,6 +290,7 @@ TEST_CASE("tables of nsys that people edited, joined or saved again") {
     } else {
       CHECK_MESSAGE(error.find(each.says) != std::string::npos, error);
       CHECK(!each.says.empty());
+      CHECK((error.find("convert it") != std::string::npos) == (each.says.find("convert it") != std::string::npos));
     }
   }
 }

@@ -160,8 +160,8 @@ documents::Measured measured_of_sums(CsvTable& table, const Sums& columns, std::
     kernel.launches = static_cast<std::int64_t>(count);
     const double seconds = table.number(columns.seconds) * columns.scale * (columns.is_average ? count : 1);
     const std::optional<double> mean = table.number_or_none(columns.mean);
-    const std::size_t mark = table.cell(columns.mean).find_last_of(".,");
-    const double places = mark == std::string::npos ? 0 : static_cast<double>(table.cell(columns.mean).size() - mark - 1);
+    const std::size_t mark = table.cell(columns.mean).find_last_of(".,"), size = table.cell(columns.mean).size();
+    const double places = mark == std::string::npos ? 0 : static_cast<double>(size - mark - 1);
     const double rounding = kRounding * seconds + std::pow(10, -places) * columns.mean_scale * count;
     if (mean && std::abs(*mean * columns.mean_scale * count - seconds) > rounding)
       base::fail(table.place(),
@@ -263,8 +263,8 @@ documents::Measured import_rocprof(std::string_view text, std::string_view subje
       const double from = table.number(begin), to = table.number(end);
       dispatch.start = kNanosecond * from;
       if (std::max(cell_step(table.cell(begin)), cell_step(table.cell(end))) > std::max(0.0, to - from))
-        base::fail(table.place(), cat("\"", table.cell(begin), "\" has lost its digits, as a spreadsheet's saving does; "
-                                      "export again"));
+        base::fail(table.place(), cat("\"", table.cell(begin),
+                                      "\" has lost its digits, as a spreadsheet's saving does; export again"));
       if (from > 0 && to > 0) dispatch.seconds = kNanosecond * (to - from);
     }
     Counters& counters = dispatches[at].counters;

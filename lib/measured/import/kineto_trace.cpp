@@ -124,7 +124,7 @@ TraceEvents::SetDuration add_event(const JsonField& json, Trace& trace) {
   }
   for (const char* key : {"ts", "dur"})
     if (json.has(key) && !event_number(json, key) && trace.unread++ == 0)
-      trace.unread_example = cat("\"", key, "\": ", printed(json, key), " of \"", label, "\"");
+      trace.unread_example = cat("\"", key, "\": ", json.find(key) ? printed(json, key) : "null", " of \"", label, "\"");
   const std::optional<double> start = event_number(json, "ts");
   if (*kind == Kind::Trace) {
     if (const auto duration = event_number(json, "dur"); duration.value_or(0) > 0)

@@ -95,8 +95,7 @@ void check_launches(std::vector<Launch>& launches, std::string_view noun, std::v
 }  // namespace
 
 bool outlives(double kernel_end, double range_end, double range_seconds) {
-  constexpr double kResolution = 1e-6, kTail = 0.1;
-  return kernel_end > range_end + std::max(kResolution, kTail * range_seconds);
+  return kernel_end > range_end + std::max(1e-6, 0.1 * range_seconds);
 }
 
 bool is_total(double seconds, double all_seconds, std::size_t rows) {

@@ -27,12 +27,8 @@ bool holds_range(const documents::MeasuredKernel& kernel) {
 // Whether a part of a fused name is a row, or known to be none: work of the engine, or a stored tensor. Exporters name
 // tensors "/act/Constant_output_0" and "onnx::Conv_497", as they name no node.
 bool is_known(const JoinState& state, const std::string& part) {
-  constexpr std::string_view kOutput = "_output_";
-  const std::size_t output = part.rfind(kOutput);
-  if (part.starts_with("onnx::") ||
-      (output != std::string::npos &&
-       part.find_first_not_of("0123456789", output + kOutput.size()) == std::string::npos))
-    return true;
+  const std::size_t output = part.rfind("_output_");
+  if (part.starts_with("onnx::") || (output != std::string::npos && output + 10 >= part.size())) return true;
   if (!resolve(state, part).rows.empty() || !import::engine_work(part, "").empty()) return true;
   for (std::optional<std::string> now(part); now; now = import::undecorated(*now))
     if (!state.reading(*now).empty()) return true;

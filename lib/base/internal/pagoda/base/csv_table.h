@@ -36,8 +36,7 @@ class CsvTable {
   void expect_numbers(const std::vector<Column>& columns);
   void expect_all_numbers();  // of all columns
 
-  // Reads the next row that is not skipped; false at the end. Skips empty rows and the header again. Throws Error for a
-  // row that is shorter or longer than the header.
+  // Reads the next row that is not skipped, empty or the header; false at the end. Error unless as long as the header.
   bool next(const IsRow& is_skipped = {});
 
   Column find(std::initializer_list<std::string_view> spellings) const;  // the first that is there
