@@ -25,8 +25,8 @@ constexpr const char* kExamples = R"(Examples:
       above 2 GB the weights go to llm.onnx.data
 
 In a skeleton tensors are references to external data that keep their offset and length in the file they came from, and
-the numbers and words in attributes are 0 and empty. What an estimate depends on stays: sizes, axes and the like, and
-single integers. The tool prints what it removed and what it kept; read it, and --list, before you pass a skeleton on.
+parameters in attributes, such as trees and vocabularies, are 0 and empty. Sizes, axes, single numbers and short words
+stay. The tool prints what it removed and what it kept; read it, and --list, before you pass a skeleton on.
 Names of nodes and values stay without --anonymous, those of sizes and operators always.
 Exit codes: 0 done, 1 unusable input or output, 2 usage.)";
 

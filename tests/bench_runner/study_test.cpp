@@ -80,7 +80,9 @@ TEST_CASE("what a backend cannot run is listed with the reason") {
       {"model='resnet18'\nbackend='torch'\ndtype='int8'", "dtype \"int8\": no type; there are float32, float16 and bfloat16"},
       {"model='a'\nbackend='tvm'", "there is no backend \"tvm\"; known backends: ort, torch, jax, cmd, conv, and any defined in [backends]"},
       {"backend='cmd'", "the backend cmd needs a command"},
-      {"model='/nowhere/m.onnx'\nbackend='ort'", "/nowhere/m.onnx: cannot be read"},
+      {"model='/nowhere/m.onnx'\nbackend='ort'", "/nowhere/m.onnx: cannot be opened: No such file or directory"},
+      {"model='https://example.org/m.onnx'\nbackend='ort'", "https://example.org/m.onnx: is a URL; download it first: curl -LO https://example.org/m.onnx"},
+      {"model='nets/*'\nbackend='ort'", "nets/*: is a pattern that the shell did not expand; remove its quotes, check that files match it, or name them"},
       {"backend='torch'", "no model is named"},
   };
   // clang-format on

@@ -23,6 +23,20 @@ int report(const std::string& arguments) { return test::Workshop().shell("'" PAG
 
 }  // namespace
 
+TEST_CASE("what is no file of results is named") {
+  const test::Workshop shop;
+  base::write_file(shop.path("runs.csv"), "model,seconds\na,1\n");
+  const auto said = [&](const std::string& of) {
+    const test::Outcome outcome = shop.shell("'" PAGODA_REPORT "' table " + of);
+    CHECK(outcome.code == 1);
+    return outcome.err;
+  };
+  CHECK(said("https://example.org/r.jsonl").find("is a URL; download it first") != std::string::npos);
+  CHECK(said("'r*.jsonl'").find("is a pattern that the shell did not expand") != std::string::npos);
+  CHECK(said("nowhere.jsonl").find("cannot be opened: No such file") != std::string::npos);
+  CHECK(said(shop.path("runs.csv")).find("is a table (CSV); expected lines of pagoda.result/1") != std::string::npos);
+}
+
 TEST_CASE("compare exits 3 where something is slower beyond noise, and 0 where nothing is") {
   const test::Workshop shop;
   const std::string base = shop.path("base.jsonl"), same = shop.path("same.jsonl"), slow = shop.path("slow.jsonl");

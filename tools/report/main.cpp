@@ -2,6 +2,7 @@
 #include "arguments.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -9,7 +10,9 @@
 #include <map>
 
 #include "pagoda/base/cat.h"
+#include "pagoda/base/files.h"
 #include "pagoda/base/text.h"
+#include "pagoda/base/what_file.h"
 #include "pagoda/core/analyze.h"
 #include "pagoda/core/model.h"
 #include "pagoda/core/structure.h"
@@ -26,10 +29,15 @@ using documents::text_of;
 
 std::vector<documents::Result> load(const std::string& path, const std::vector<std::string>& where) {
   if (!std::filesystem::exists(path))
-    throw Error(path + ": is not there; expected a results.jsonl of pagoda-bench, or a folder of them");
+    throw Error(path + ": " + base::why_not_opened(path, ENOENT) +
+                "; expected a results.jsonl of pagoda-bench, or a folder of them");
   documents::ResultSet set = documents::load_results(path);
-  if (set.results.empty())
-    throw Error(path + ": holds no results; expected lines of pagoda.result/1 as pagoda-bench run writes them");
+  if (set.results.empty()) {
+    const bool is_folder = std::filesystem::is_directory(path);
+    const std::string what = is_folder ? "" : base::what_file(base::read_file(path, "results"), path).what;
+    throw Error(path + ": " + (what.empty() ? "holds no results" : "is " + what) +
+                "; expected lines of pagoda.result/1 as pagoda-bench run writes them");
+  }
   if (!where.empty()) set.results = lab::results_where(set.results, where);
   if (set.torn > 0) std::cerr << "pagoda-report: " << path << ": " << set.torn << " torn lines left out\n";
   for (const std::string& member : set.unknown)

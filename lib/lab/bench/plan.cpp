@@ -1,5 +1,6 @@
 // Expands a study into experiments: products, stages, filters, order, progress.
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -12,6 +13,7 @@
 #include "pagoda/base/sha256.h"
 #include "pagoda/base/statistics.h"
 #include "pagoda/base/text.h"
+#include "pagoda/base/what_file.h"
 #include "pagoda/lab/axes.h"
 #include "pagoda/lab/model_sizes.h"
 #include "pagoda/lab/study.h"
@@ -33,6 +35,23 @@ std::string hash_of(const std::string& path, std::map<std::string, std::string>&
   if (std::filesystem::is_regular_file(path, error) && content << file.rdbuf())
     it->second = base::hex(base::sha256(content.str()));
   return it->second;
+}
+
+// Whether a model is given as a path; other texts are names, such as resnet50.
+bool names_file(const std::string& model) {
+  if (model.ends_with(".onnx") || model == "-" || model.find("://") != std::string::npos ||
+      model.find_first_of("*?[") != std::string::npos)
+    return true;
+  const std::filesystem::path path(model);
+  std::error_code error;
+  return (path.has_parent_path() || path.has_extension()) && std::filesystem::exists(path, error);
+}
+
+std::string why_unreadable(const std::string& path) {
+  std::error_code error;
+  return cat(path, ": ",
+             std::filesystem::is_directory(path, error) ? base::is_folder(path, base::Reads::Model)
+                                                        : base::why_not_opened(path, ENOENT));
 }
 
 documents::Config with_protocol(documents::Config config, const Study& study) {
@@ -144,7 +163,7 @@ std::optional<std::string> set_model(documents::Config& config, const Study& stu
     if (backend == "cmd" || study.backends.contains(backend)) return std::nullopt;
     return "no model is named";
   }
-  const bool is_file = model.ends_with(".onnx");
+  const bool is_file = names_file(model);
   const auto known = study.models.find(model);
   const std::string label =
       known == study.models.end() && is_file ? std::filesystem::path(model).stem().string() : model;
@@ -158,7 +177,7 @@ std::optional<std::string> set_model(documents::Config& config, const Study& stu
   }
   config["model_file"] = forms.onnx;
   const std::string hash = hash_of(forms.onnx, hashes);
-  if (hash.empty()) return forms.onnx + ": cannot be read";
+  if (hash.empty()) return why_unreadable(forms.onnx);
   config["model_sha256"] = hash;
   return std::nullopt;
 }
