@@ -70,6 +70,6 @@ TEST_CASE("each cliff of a sweep is true at its size and not at the one before")
       else
         CHECK(arena[1] - arena[0] > 2 * (activations[1] - activations[0]));
     }
-    for (const auto& [cause, times] : each.causes) CHECK_MESSAGE(found[cause] == times, cause);
+    for (const auto& cause : each.causes) CHECK_MESSAGE(found[cause.first] == cause.second, cause.first);
   }
 }
