@@ -111,8 +111,11 @@ Line engine_line(const documents::EngineFit& engine) {
   };
   const std::string users =
       engine.users ? cat(base::grouped(*engine.users), " users of ", base::grouped(*engine.context), " tokens") : "";
+  const std::string takes = cat(id, " takes 90 % of the device first (gpu_memory_utilization)");
+  if (engine.blocks == 0)
+    return {"engine", bytes(engine.pool_bytes), dotted({takes, "nothing of it is left for a cache"})};
   return {"engine", bytes(engine.pool_bytes),
-          dotted({cat(id, " takes 90 % of the device first (gpu_memory_utilization)"),
+          dotted({takes,
                   engine.cache_bytes ? cat("about ", bytes(engine.cache_bytes), " left for the cache") : "",
                   counted(engine.blocks, " blocks of 16 tokens"), users})};
 }
