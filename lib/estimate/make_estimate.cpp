@@ -609,7 +609,8 @@ EstimateDocument make_estimate(const Model& file_model, const EstimateRequest& a
                        .swept = swept};
   const Count& peak = estimate.totals.activation_peak_bytes = activation_peak(model, analysis);
   if (!request.training && !peak.is_at_least()) limits.activation_bytes = peak;
-  if (request.parallel && request.parallel->devices() > 1 && estimate.fit) limits.bytes_of_each = estimate.fit->total_bytes;
+  if (request.parallel && request.parallel->devices() > 1 && estimate.fit)
+    limits.bytes_of_each = estimate.fit->total_bytes;
   if (estimate.training && estimate.training->time) limits.time = &*estimate.training->time;
   if (!request.budgets.empty()) estimate.budgets.emplace();
   for (const Budget& limit : request.budgets)

@@ -781,8 +781,8 @@ class LoadedGraph::Fuser {
       if (each.end <= each.begin || std::exchange(next, each.end) != each.begin) return false;
     if ((*graph_.shape(value))[static_cast<std::size_t>(pieces.front().axis)] != Dim(next)) return false;
     LoadedNode split = made_node("Split", {value});
-    std::vector<std::int32_t> nodes;
-    for (const Piece& each : pieces) nodes.push_back(each.node);
+    std::vector<std::int32_t> nodes(pieces.size());
+    std::ranges::transform(pieces, nodes.begin(), &Piece::node);
     split.made_of = graph_.note_fused(kSplits, nodes, graph_.node(nodes.front()).outputs.front());
     for (const Piece& each : pieces) {
       split.outputs.push_back(graph_.node(each.node).outputs.front());

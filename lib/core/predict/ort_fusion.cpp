@@ -175,7 +175,8 @@ class OrtLowering : OrtLayouts {
       return join_activation(output, Folds::Norm);
     }
     const std::int64_t groups = std::max<std::int64_t>(node.integer("group", 1), 1);
-    if (node.op_type == "ConvInteger") return lower_conv_integer(x, w, y, static_cast<double>(w[0] / groups));
+    if (node.op_type == "ConvInteger")
+      return lower_conv_integer(x, w, y, static_cast<double>(w[0]) / static_cast<double>(groups));
     const bool is_depthwise = groups > 1 && w[1] == 1 && w[0] == groups;
     // nchwc_transformer.cc: groups fill blocks; channels that are reordered come in fours.
     const auto is_aligned = [&] {

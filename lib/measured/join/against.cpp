@@ -73,6 +73,7 @@ std::string type_of(const MeasuredKernel& kernel, const documents::Measured& mea
 
 std::vector<const EstimateNode*> nodes_of(const EstimateDocument& estimate, const std::vector<std::size_t>& rows) {
   std::vector<const EstimateNode*> nodes;
+  nodes.reserve(rows.size());
   for (const std::size_t row : rows) nodes.push_back(&estimate.nodes[row]);
   return nodes;
 }

@@ -209,10 +209,9 @@ std::vector<std::string> fused_lines(const documents::EstimateDocument& estimate
   if (estimate.fused_by.empty()) return {};
   std::map<std::string, std::int64_t> counts;
   for (const documents::EstimateFused& each : estimate.fused) ++counts[each.pattern];
-  std::vector<std::string> parts;
-  for (const auto& [pattern, count] : counts) parts.push_back(cat(base::grouped(count), " ", pattern));
-  return {base::printable(estimate.fused_by),
-          parts.empty() ? "fuses nothing" : cat("fuses ", base::joined(parts)),
+  const std::string list = base::joined(
+      counts, ", ", [](const auto& each) { return cat(base::grouped(each.second), " ", each.first); });
+  return {base::printable(estimate.fused_by), list.empty() ? "fuses nothing" : cat("fuses ", list),
           estimate.unfused.empty() ? "nothing nearly matches a pattern" : ""};
 }
 
