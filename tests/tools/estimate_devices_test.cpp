@@ -376,9 +376,8 @@ TEST_CASE("several engines are a table whose first line is the verdict") {
                                        {" --by node", "--engine with several does not go with --by"},
                                        {" --phase decode", "--engine with several does not go with --phase"}}) {
     const Outcome refused = workshop().run(both + extra);
-    CAPTURE(extra);
-    CHECK(refused.code == 2);
-    CHECK(refused.err.find(message) != std::string::npos);
+    CHECK_MESSAGE(refused.code == 2, refused.err);
+    CHECK_MESSAGE(refused.says(message), refused.err);
   }
   const Outcome other = workshop().run("net.onnx --predict --engine pytorch-amp,tensorrt --device t4 --calibration " + here);
   CHECK(other.err.find("is of onnxruntime-cpu, which is not one of --engine") != std::string::npos);

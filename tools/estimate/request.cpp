@@ -142,7 +142,8 @@ std::vector<estimate::EngineChoice> engine_choices(const Arguments& arguments) {
     calibrations.erase(engine);
     for (const std::string& device : devices)
       for (const std::string& precision : precisions) {
-        estimate::EngineChoice& choice = choices.emplace_back(engine, estimate::EstimateRequest(), problem, precision);
+        choices.push_back({engine, estimate::EstimateRequest(), problem, precision});
+        estimate::EngineChoice& choice = choices.back();
         own.device = device;
         own.what_if = precision;
         own.predict = problem.empty();
