@@ -24,6 +24,7 @@ EngineFit serving_memory(const EstimateRequest& request, const EstimateDocument&
   if (!fit.weight_bytes || !fit.activation_bytes) return engine;
   const Int left = *engine.pool_bytes - *fit.weight_bytes - *fit.activation_bytes;
   engine.cache_bytes = std::max(left, Int{0});
+  if (!estimate.cannot_run.empty()) return engine;
   const auto& phase = estimate.phase;
   if (!phase || !phase->cache_bytes_per_token || !phase->sequence_tokens || !phase->tokens) return engine;
   if (*phase->tokens <= 0 || *phase->sequence_tokens <= 0 || *phase->cache_bytes_per_token <= 0) return engine;

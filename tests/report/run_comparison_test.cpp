@@ -150,6 +150,8 @@ TEST_CASE("runs of other sizes, other networks or without times are refused") {
       {"sizes of the models", "x:f32[2,8], w:f32[8,8]=const -> p = MatMul(x, w) @ m; r = Relu(p) @ r", "m:MatMul:2", 0,
        0, "m has 64 MAC in a.json and 128 MAC in b.json"},
       {"another network", "x:f32[64] -> p = Exp(x) @ e", "e:Exp:2", 0, 0, "less than half of the work of its model"},
+      {"another model's profile", kFree, "n:Gemm:2", 0, 0,
+       "0 % of the kernels' time of a.json and 0 % of that of b.json can be compared, expected at least 10 %"},
       {"no times", kFree, "m:MatMul:?", 0, 0, "b.json: none of its kernels has a time"},
       {"no kernels", kFree, "", 0, 0, "b.json: holds no kernels"},
   };

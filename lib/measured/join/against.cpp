@@ -266,6 +266,16 @@ void add_sums(RunComparison& comparison) {
                            [](const UnjoinedRunTime& each) { return std::pair(each.run, -each.seconds.value_or(0)); });
 }
 
+// Profiles of which hardly a kernel joins are of another model: their ratio would compare nothing.
+void require_joined(const RunComparison& comparison) {
+  constexpr double kLeast = 0.1;
+  const auto share = [&](std::size_t run) { return comparison.joined_seconds[run] / comparison.kernel_seconds[run]; };
+  if (std::min(share(0), share(1)) >= kLeast) return;
+  throw Error(cat(std::llround(100 * share(0)), " % of the kernels' time of ", comparison.runs[0].name, " and ",
+                  std::llround(100 * share(1)), " % of that of ", comparison.runs[1].name,
+                  " can be compared, expected at least 10 %; give each run the estimate of the file that ran"));
+}
+
 // Wall times if both runs have one, else the times in which kernels ran, else their sums.
 void add_times(RunComparison& comparison) {
   using documents::MeasuredBasis;
@@ -355,6 +365,7 @@ RunComparison compare_runs(ModelRun first, ModelRun second) {
                     " by name or structure; compare two forms of one network, each with the estimate of its own file"));
   name_parts(comparison);
   add_sums(comparison);
+  require_joined(comparison);
   add_times(comparison);
   add_remarks(comparison);
   std::ranges::stable_sort(comparison.blocks, {}, [](const RunBlock& block) {

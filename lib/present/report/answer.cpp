@@ -110,7 +110,7 @@ Line engine_line(const documents::EngineFit& engine) {
     return count ? cat(base::grouped(*count), what) : std::string();
   };
   const std::string users =
-      engine.users ? cat(base::grouped(*engine.users), " users of ", base::grouped(*engine.context), " tokens") : "";
+      engine.users ? cat(base::counted(*engine.users, "user"), " of ", base::grouped(*engine.context), " tokens") : "";
   const std::string takes = cat(id, " takes 90 % of the device first (gpu_memory_utilization)");
   if (engine.blocks == 0)
     return {"engine", bytes(engine.pool_bytes), dotted({takes, "nothing of it is left for a cache"})};
