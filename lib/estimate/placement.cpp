@@ -346,6 +346,7 @@ EstimatePlacement placement_of(const Model& model, const EstimateRequest& reques
   bool has_cures = false, fixes_dims = false;
   Sum all;
   std::map<std::pair<std::string, std::string>, Sum> by_reason, by_doubt;  // and cure
+  result.nodes.reserve(analysis.nodes.size());
   for (std::size_t i = 0; i < analysis.nodes.size(); ++i) {
     const NodeReport& row = analysis.nodes[i];
     if (row.graph != 0) continue;
