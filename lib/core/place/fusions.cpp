@@ -177,7 +177,7 @@ class LoadedGraph::Fuser {
 
   bool fuse(const FusionRow& row) {
     bool has_changed = false;
-    if (!row.because.empty() || !has_operators(row.pattern)) return false;
+    if (!row.because.empty()) return false;
     const std::vector<std::int32_t> order = graph_.order();
     for (const std::int32_t id : order)
       if (is_root(row, graph_.node(id)) && matches(row, id, 0)) {
@@ -223,22 +223,6 @@ class LoadedGraph::Fuser {
  private:
   bool is_taken(std::int32_t id) const {
     return at(id) >= is_taken_.size() || is_taken_[at(id)];  // what the runtime makes is where it was made from
-  }
-
-  // Whether the graph has, or had, a node of each operator of the pattern.
-  bool has_operators(std::string_view pattern) {
-    while (known_ < graph_.nodes_.size()) operators_.insert(graph_.nodes_[known_++].op);
-    const auto is_known = [&](std::string_view op) { return operators_.contains(op.substr(op.rfind('.') + 1)); };
-    for (std::size_t end = pattern.find('('); end != std::string_view::npos; end = pattern.find('(', end + 1)) {
-      std::string_view words = pattern.substr(0, end);
-      words.remove_prefix(words.find_last_of(",(~!:") + 1);
-      words = words.substr(0, words.find('/'));
-      std::size_t bar = words.find('|');
-      for (; bar != std::string_view::npos && !is_known(words.substr(0, bar)); bar = words.find('|'))
-        words.remove_prefix(bar + 1);
-      if (bar == std::string_view::npos && !is_known(words)) return false;
-    }
-    return true;
   }
 
   static bool is_root(const FusionRow& row, const LoadedNode& node) {
@@ -786,8 +770,6 @@ class LoadedGraph::Fuser {
   };
 
   LoadedGraph& graph_;
-  std::set<std::string_view> operators_;  // of the first `known_` nodes
-  std::size_t known_ = 0;
   const std::vector<bool>& is_taken_;  // by node: the provider took it
   bool is_on_host_;
   unsigned extra_ = kNone;  // of the row

@@ -250,8 +250,41 @@ void LoadedGraph::infer(std::int32_t id) {
 
 // --- rules of one node and its neighbours ---
 
+// Whether its rule asks for sizes: of Expand, or of a neutral number, perhaps once other rules have taken away nodes
+// before it.
+bool LoadedGraph::does_rule_ask_sizes(const LoadedNode& each) const {
+  constexpr std::string_view kTakenAway[] = {"Cast", "Dropout", "Expand", "Identity", "Relu", "Slice", "Unsqueeze"};
+  constexpr std::string_view kSums[] = {"Add", "Sub"}, kProducts[] = {"Div", "Mul"};
+  const auto may_be_stored = [&](ValueId value) {
+    while (writer(value) >= 0 && !is_constant(value) && is_one_of(node(writer(value)).op, kTakenAway))
+      value = node(writer(value)).inputs.empty() ? kAbsent : node(writer(value)).inputs[0];
+    return is_constant(value);
+  };
+  if (!is_plain(each)) return false;
+  if (each.op == "Expand") return each.inputs.size() > 1 && may_be_stored(each.inputs[1]);
+  const bool is_sum = is_one_of(each.op, kSums);
+  return (is_sum || is_one_of(each.op, kProducts)) && std::ranges::any_of(each.inputs, [&](ValueId value) {
+           const TensorValue* held = known(value);
+           return held != nullptr && held->size() == 1 && is_all_of(*held, is_sum ? 0 : 1) && may_be_stored(value);
+         });
+}
+
+// Of the nodes whose rules ask, and of those that they depend on.
+void LoadedGraph::infer_for_rules() {
+  std::vector<bool> is_asked(nodes_.size());
+  const std::vector<std::int32_t> order = this->order();
+  for (auto id = order.rbegin(); id != order.rend(); ++id) {
+    is_asked[at(*id)] = is_asked[at(*id)] || does_rule_ask_sizes(node(*id));
+    for (const ValueId input : node(*id).inputs)
+      if (is_asked[at(*id)] && writer(input) >= 0) is_asked[at(writer(input))] = true;
+  }
+  for (const std::int32_t id : order)
+    if (is_asked[at(id)]) infer(id);
+}
+
 bool LoadedGraph::apply_rules() {
   bool has_changed = false;
+  infer_for_rules();
   const std::vector<std::int32_t> order = this->order();
   for (const std::int32_t id : order)
     if (!node(id).is_gone && is_plain(node(id))) has_changed |= apply_rule(id);
@@ -615,7 +648,7 @@ bool LoadedGraph::fold_constants() {
   for (const std::int32_t n : order) {
     const LoadedNode& each = node(n);
     if (each.is_gone) continue;
-    if (has_changed) infer(n);
+    infer(n);
     if (each.op == "If" && each.like != nullptr && !each.inputs.empty() && inline_branch(n)) {
       has_changed = true;
       continue;
@@ -651,12 +684,12 @@ bool LoadedGraph::fold_constants() {
 void LoadedGraph::optimise(Release release) {
   struct Rewrite {
     bool (LoadedGraph::*apply)();
-    bool asks_sizes = true;  // what infer() finds
+    bool asks_sizes = true;  // what infer() finds, and it does not call infer() itself
   };
-  static constexpr Rewrite kRewrites[] = {{&LoadedGraph::apply_rules},
+  static constexpr Rewrite kRewrites[] = {{&LoadedGraph::apply_rules, false},
                                           {&LoadedGraph::remove_double_pairs, false},
                                           {&LoadedGraph::merge_equal, false},
-                                          {&LoadedGraph::fold_constants},
+                                          {&LoadedGraph::fold_constants, false},
                                           {&LoadedGraph::fuse_sums},
                                           {&LoadedGraph::fuse_reshapes},
                                           {&LoadedGraph::fuse_early},

@@ -186,6 +186,8 @@ class LoadedGraph {
   void infer(std::int32_t id);
   std::uint64_t inference_state(const LoadedNode& node) const;
   std::vector<ValueInfo> infer_again(const LoadedNode& node) const;
+  bool does_rule_ask_sizes(const LoadedNode& node) const;
+  void infer_for_rules();
   bool apply_rules();
   bool apply_rule(std::int32_t id);
   bool fuse_into_conv(std::int32_t id);
