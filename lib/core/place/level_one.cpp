@@ -256,8 +256,12 @@ bool LoadedGraph::does_rule_ask_sizes(const LoadedNode& each) const {
   constexpr std::string_view kTakenAway[] = {"Cast", "Dropout", "Expand", "Identity", "Relu", "Slice", "Unsqueeze"};
   constexpr std::string_view kSums[] = {"Add", "Sub"}, kProducts[] = {"Div", "Mul"};
   const auto may_be_stored = [&](ValueId value) {
-    while (writer(value) >= 0 && !is_constant(value) && is_one_of(node(writer(value)).op, kTakenAway))
-      value = node(writer(value)).inputs.empty() ? kAbsent : node(writer(value)).inputs[0];
+    for (int step = 0; writer(value) >= 0 && !is_constant(value); ++step) {
+      const LoadedNode& before = node(writer(value));
+      if (before.inputs.empty() || !is_one_of(before.op, kTakenAway)) return false;
+      if (step == kMostSteps) return true;
+      value = before.inputs[0];
+    }
     return is_constant(value);
   };
   if (!is_plain(each)) return false;
