@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <memory>
 #include <unordered_map>
 #include <utility>
 
@@ -223,15 +225,47 @@ void read_unit(Form& form, ProviderUnit& unit) {
   read_truth(form, "activation", unit.takes_activation);
 }
 
-void read_host_operands(Form& form, const char* key, std::vector<std::int32_t> ProviderOperator::*operands,
-                        Provider& provider) {
+using HostOperands = std::map<std::string, std::vector<std::int32_t>, std::less<>>;  // by operator
+
+void read_host_operands(Form& form, const char* key, HostOperands& operands) {
   form.member(key, Need::Optional, [&](const JsonField& field) {
-    for (const auto& [name, indices] : field.members()) {
-      const auto known = provider.operators.find(name);
-      if (known == provider.operators.end()) continue;  // this release has no kernel of it
-      for (const JsonField& each : indices.array()) (known->second.*operands).push_back(index_of(each));
-    }
+    for (const auto& [name, indices] : field.members())
+      for (const JsonField& each : indices.array()) operands[name].push_back(index_of(each));
   });
+}
+
+// The operators of a file, which all copies of a provider share.
+struct OperatorTable {
+  std::map<std::string, ProviderOperator, std::less<>> known;
+  std::map<std::string_view, std::string_view> texts;  // of a file that is compiled in: each is read when asked for
+  HostOperands host_inputs, host_outputs;
+
+  std::optional<ProviderOperator> find(std::string_view name) const {
+    ProviderOperator result;
+    if (const auto found = known.find(name); found != known.end())
+      result = found->second;
+    else if (const auto text = texts.find(name); text != texts.end())
+      result = KernelNotation().read(base::parse_json(text->second, name, "expected an operator").root());
+    else
+      return std::nullopt;
+    if (const auto found = host_inputs.find(name); found != host_inputs.end()) result.host_inputs = found->second;
+    if (const auto found = host_outputs.find(name); found != host_outputs.end()) result.host_outputs = found->second;
+    return result;
+  }
+};
+
+// Takes the operators out of the text of a file that is compiled in, whose objects and strings hold no others: reading
+// all of them would cost more than the rest of an estimate's placement.
+std::string cut_operators(std::string_view json, OperatorTable& table) {
+  constexpr std::string_view kKey = "\"operators\": {";
+  const std::size_t begin = json.find(kKey) + kKey.size();
+  std::size_t end = begin;
+  while (json[end = json.find_first_of("\"}", end)] == '"') {
+    const std::size_t quote = json.find('"', end + 1), open = json.find('{', quote), close = json.find('}', open) + 1;
+    table.texts.emplace(json.substr(end + 1, quote - end - 1), json.substr(open, close - open));
+    end = close;
+  }
+  return cat(json.substr(0, begin), json.substr(end));
 }
 
 // One of two words; the first is the default.
@@ -242,8 +276,8 @@ void read_choice(Form& form, const char* key, std::string_view first, std::strin
   });
 }
 
-// All but the kernels, whose operators are there.
-void read_rules(Form& form, Provider& provider) {
+// All but the kernels.
+void read_rules(Form& form, Provider& provider, OperatorTable& table) {
   read_choice(form, "kind", "kernels", "compiled", provider.compiles_parts);
   read_choice(form, "memory", "device", "host", provider.is_on_host);
   form.text("arena_of", provider.arena_of);
@@ -261,8 +295,8 @@ void read_rules(Form& form, Provider& provider) {
   form.texts("never_alone", provider.parts.never_alone);
   form.object("runs", Need::Optional, [&](Form& runs) { read_runs(runs, provider.parts); });
   form.list("units", Need::Optional, [&](Form& unit) { read_unit(unit, provider.units.emplace_back()); });
-  read_host_operands(form, "host_inputs", &ProviderOperator::host_inputs, provider);
-  read_host_operands(form, "host_outputs", &ProviderOperator::host_outputs, provider);
+  read_host_operands(form, "host_inputs", table.host_inputs);
+  read_host_operands(form, "host_outputs", table.host_outputs);
   form.list("conditions", Need::Optional,
             [&](Form& condition) { read_condition(condition, provider.conditions.emplace_back()); });
   form.list("cures", Need::Optional, [&](Form& each) {
@@ -276,39 +310,26 @@ void read_rules(Form& form, Provider& provider) {
 
 // A release that differs in its kernels alone.
 Provider other_release(Provider release, Provider like) {
-  for (auto& [name, known] : release.operators)
-    if (const auto found = like.operators.find(name); found != like.operators.end()) {
-      known.host_inputs = found->second.host_inputs;
-      known.host_outputs = found->second.host_outputs;
-    }
   like.id = std::move(release.id);
   like.name = std::move(release.name);
   like.version = std::move(release.version);
   like.source = std::move(release.source);
   like.is_judged = release.is_judged;
-  like.operators = std::move(release.operators);
+  like.operators = [own = std::move(release.operators), newer = std::move(like.operators)](std::string_view name) {
+    std::optional<ProviderOperator> known = own(name);
+    if (const auto found = known ? newer(name) : std::nullopt) {
+      known->host_inputs = found->host_inputs;
+      known->host_outputs = found->host_outputs;
+    }
+    return known;
+  };
   return like;
 }
 
-}  // namespace
+Provider built_in_provider(std::string_view id);
 
-std::vector<std::string> provider_ids() { return ids_of(provider_files()); }
-
-namespace {
-
-Provider built_in_provider(std::string_view id) {
-  return parse_provider(embedded_text(provider_files(), id, "provider"), id);
-}
-
-}  // namespace
-
-Provider find_provider(std::string_view id_or_path) {
-  if (base::is_path(id_or_path))
-    return parse_provider(base::read_text(std::string(id_or_path), "a provider's file"), id_or_path);
-  return built_in_provider(id_or_path);
-}
-
-Provider parse_provider(std::string_view json, std::string_view subject) {
+// `table` has the operators that the text lacks.
+Provider read_provider(std::string_view json, std::string_view subject, OperatorTable table) {
   const base::JsonDocument document = base::parse_json(json, subject, cat("expected ", kProviderSchema));
   if (document.schema() != kProviderSchema) document.fail_schema(kProviderSchema);
   Provider provider;
@@ -322,12 +343,33 @@ Provider parse_provider(std::string_view json, std::string_view subject) {
     form.text("like", like);
     form.member("operators", Need::Required, [&](const JsonField& field) {
       KernelNotation notation;
-      for (const auto& [name, each] : field.members()) provider.operators.emplace(name, notation.read(each));
+      for (const auto& [name, each] : field.members()) table.known.emplace(name, notation.read(each));
     });
-    if (like.empty()) read_rules(form, provider);
+    if (like.empty()) read_rules(form, provider, table);
   });
+  provider.operators = [shared = std::make_shared<const OperatorTable>(std::move(table))](std::string_view name) {
+    return shared->find(name);
+  };
   if (like.empty()) return provider;  // not a copy
   return other_release(std::move(provider), built_in_provider(like));
 }
+
+Provider built_in_provider(std::string_view id) {
+  OperatorTable table;
+  const std::string rules = cut_operators(embedded_text(provider_files(), id, "provider"), table);
+  return read_provider(rules, id, std::move(table));
+}
+
+}  // namespace
+
+std::vector<std::string> provider_ids() { return ids_of(provider_files()); }
+
+Provider find_provider(std::string_view id_or_path) {
+  if (base::is_path(id_or_path))
+    return parse_provider(base::read_text(std::string(id_or_path), "a provider's file"), id_or_path);
+  return built_in_provider(id_or_path);
+}
+
+Provider parse_provider(std::string_view json, std::string_view subject) { return read_provider(json, subject, {}); }
 
 }  // namespace pagoda::documents

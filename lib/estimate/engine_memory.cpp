@@ -62,11 +62,13 @@ std::optional<EngineFit> engine_memory(const EstimateRequest& request, const Est
 
 std::vector<std::int64_t> arena_weights_of(const Model& model, const EstimateRequest& request,
                                            const Analysis& analysis) {
-  std::vector<Provider> providers = request.providers;
-  if (predicts(request) && request.engine->engine == "onnxruntime-cuda") providers.push_back(find_provider("cuda"));
-  const auto found = std::ranges::find_if(providers, [](const Provider& each) { return !each.arena_of.empty(); });
-  if (found == providers.end()) return {};
-  return place(model, analysis, *found, {.form = request.placement_form}).weight_bytes;
+  const auto weights = [&](const Provider& provider) {
+    return place(model, analysis, provider, {.form = request.placement_form}).weight_bytes;
+  };
+  for (const Provider& each : request.providers)
+    if (!each.arena_of.empty()) return weights(each);
+  if (!predicts(request) || request.engine->engine != "onnxruntime-cuda") return {};
+  return weights(find_provider("cuda"));
 }
 
 }  // namespace pagoda::estimate

@@ -346,15 +346,17 @@ EstimatePlacement placement_of(const Model& model, const EstimateRequest& reques
   bool has_cures = false, fixes_dims = false;
   Sum all;
   std::map<std::pair<std::string, std::string>, Sum> by_reason, by_doubt;  // and cure
+  result.nodes.reserve(analysis.nodes.size());
   for (std::size_t i = 0; i < analysis.nodes.size(); ++i) {
     const NodeReport& row = analysis.nodes[i];
     if (row.graph != 0) continue;
     const PlacedNode& at = placed.nodes[static_cast<std::size_t>(row.node)];
     const bool is_doubtful = at.on == PlacedOn::Provider && at.answers;
-    result.nodes.push_back({.index = i,
-                            .on = std::string(to_string(at.on)),
-                            .part = at.part,
-                            .reason = is_doubtful ? doubt_text(at) : at.reason});
+    EstimatePlacement::Node& placed_node = result.nodes.emplace_back();
+    placed_node.index = i;
+    placed_node.on = to_string(at.on);
+    placed_node.part = at.part;
+    placed_node.reason = is_doubtful ? doubt_text(at) : at.reason;
     if (at.on != PlacedOn::Cpu && !is_doubtful) continue;
     const Node& node = model.main().node(row.node);
     const std::string op = qualified(node.domain, node.op_type);

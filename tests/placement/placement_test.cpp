@@ -318,6 +318,25 @@ TEST_CASE("each built-in provider satisfies its schema") {
     const nlohmann::json provider = test::read_json("data/providers/" + id + ".json");
     for (const std::string& violation : test::violations(provider, schema)) FAIL_CHECK(violation);
     CHECK(provider.at("id") == id);
+    // Operators of what is compiled in are read one by one; those of a file, all at once.
+    const Provider built_in = documents::find_provider(id), whole = documents::parse_provider(provider.dump(), id);
+    CHECK_FALSE(built_in.operators("Nothing").has_value());
+    for (const auto& each : provider.at("operators").items()) {
+      CAPTURE(each.key());
+      const auto one = built_in.operators(each.key()), other = whole.operators(each.key());
+      REQUIRE(one.has_value());
+      REQUIRE(other.has_value());
+      CHECK(one->versions.size() == other->versions.size());
+      CHECK(one->host_inputs == other->host_inputs);
+      CHECK(one->host_outputs == other->host_outputs);
+      const auto types = [](const ProviderOperator& known) {
+        std::vector<TypeSet> sets;
+        for (const ProviderKernel& kernel : known.kernels)
+          for (const ProviderKernel::Types& of : kernel.types) sets.push_back(of.types);
+        return sets;
+      };
+      CHECK(types(*one) == types(*other));
+    }
   }
 }
 

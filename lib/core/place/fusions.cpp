@@ -179,8 +179,9 @@ class LoadedGraph::Fuser {
     bool has_changed = false;
     if (!row.because.empty()) return false;
     const std::vector<std::int32_t> order = graph_.order();
+    const std::string_view operators = root_of(row);
     for (const std::int32_t id : order)
-      if (is_root(row, graph_.node(id)) && matches(row, id, 0)) {
+      if (!graph_.node(id).is_gone && is_of(graph_.node(id), operators) && matches(row, id, 0)) {
         replace(row, id);
         has_changed = true;
       }
@@ -193,8 +194,9 @@ class LoadedGraph::Fuser {
     const auto rank = [](const UnfusedNodes& near) {
       return std::pair(near.conditions.size(), -static_cast<std::ptrdiff_t>(near.nodes.size()));
     };
+    const std::string_view operators = root_of(row);
     for (const std::int32_t id : graph_.order()) {
-      if (!is_root(row, graph_.node(id)) || !matches(row, id, row.most_misses) || now_.core.empty()) continue;
+      if (!is_of(graph_.node(id), operators) || !matches(row, id, row.most_misses) || now_.core.empty()) continue;
       if (now_.misses.empty() && !row.because.empty()) now_.misses.emplace_back(row.because);
       if (now_.misses.empty()) continue;
       UnfusedNodes near{.pattern = row.name,
@@ -229,9 +231,10 @@ class LoadedGraph::Fuser {
     return at(id) >= is_taken_.size() || is_taken_[at(id)];  // what the runtime makes is where it was made from
   }
 
-  static bool is_root(const FusionRow& row, const LoadedNode& node) {
+  // The operators of the last node.
+  static std::string_view root_of(const FusionRow& row) {
     const std::string_view operators = row.pattern.substr(0, row.pattern.find('('));
-    return !node.is_gone && is_of(node, operators.substr(operators.front() == '!' ? 1 : 0));
+    return operators.substr(operators.front() == '!' ? 1 : 0);
   }
 
   // Whether all but `most_misses` steps of the pattern hold; now_ has those that do not.
@@ -554,10 +557,10 @@ class LoadedGraph::Fuser {
     if (is_shared) now_.shared.push_back(id);
     if (is_core) now_.core.push_back(id);
     const std::vector<ValueId> inputs = node.inputs;
+    if (!is_of(node, "Add|Mul") || inputs.size() != 2) return match_operands(id, inputs);
     const State saved = now_;
     const bool is_matched = match_operands(id, inputs);
-    if (!is_of(node, "Add|Mul") || inputs.size() != 2 || (is_matched && now_.misses.size() == saved.misses.size()))
-      return is_matched;
+    if (is_matched && now_.misses.size() == saved.misses.size()) return is_matched;
     State first = std::exchange(now_, saved);
     const bool is_matched_turned =
         (!has(kOrdered) || miss([&] { return cat("the operands of ", node.op, " are in the other order"); })) &&
@@ -588,11 +591,13 @@ class LoadedGraph::Fuser {
 
   bool match_operand(std::int32_t reader, ValueId value) {
     if (value == kAbsent) return false;
-    const std::string_view operand = operand_ahead(), mark = operand.substr(operand.front() == '!' ? 1 : 0, 1);
-    if (mark == "#" || mark == "@" || mark == "%") return match_stored(reader, value);
+    const char mark = now_.text[now_.text.front() == '!' ? 1 : 0];
+    if (mark == '#' || mark == '@' || mark == '%') return match_stored(reader, value);
+    const bool is_written = now_.text[now_.text.find_first_of("(,)")] == '(';
+    const auto matches = [&] { return is_written ? match_written(value) : match_tensor(value); };
+    if (now_.misses.size() >= most_misses_) return matches();
     const State saved = now_;
-    if (is_node(operand) ? match_written(value) : match_tensor(value)) return true;
-    if (saved.misses.size() >= most_misses_) return false;
+    if (matches()) return true;
     return (now_ = saved, match_without(reader, value)) || (now_ = saved, match_behind(reader, value)) ||
            (now_ = saved, skip_missed(reader, value));
   }

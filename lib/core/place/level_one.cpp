@@ -179,10 +179,34 @@ void LoadedGraph::infer(Release release) {
   infer();
 }
 
+// A hash of all that infer() reads and writes of a node, never 0.
+std::uint64_t LoadedGraph::inference_state(const LoadedNode& each) const {
+  std::uint64_t state = each.axes.size() + 1;
+  const auto mix = [&](std::uint64_t part) {
+    state = (state ^ part) * 0x9E3779B97F4A7C15;
+    state ^= state >> 32;
+  };
+  for (const std::vector<ValueId>* values : {&each.inputs, &each.outputs}) {
+    for (const ValueId id : *values) {
+      mix(static_cast<std::uint64_t>(id));
+      if (id == kAbsent) continue;
+      const LoadedValue& value = values_[at(id)];
+      mix(reinterpret_cast<std::uintptr_t>(value.type));
+      mix(reinterpret_cast<std::uintptr_t>(value.known));
+      mix(value.vague);
+      mix((value.is_constant ? 1U : 0U) | (value.is_unranked ? 2U : 0U) | (value.is_told ? 4U : 0U));
+    }
+    mix(each.axes.size());
+  }
+  return state == 0 ? 1 : state;
+}
+
 void LoadedGraph::infer(std::int32_t id) {
   constexpr std::uint64_t kAll = ~std::uint64_t{0};
   constexpr std::string_view kMakesSizes[] = {"ConstantOfShape", "Expand", "Range", "Reshape"};
   constexpr std::string_view kBySizes[] = {"Slice", "TopK"};  // all sizes of the result are open
+  // Most nodes are met again as they were the last time.
+  if (node(id).inferred != 0 && inference_state(node(id)) == node(id).inferred) return;
   const LoadedNode& each = node(id);
   const auto is_open = [&](ValueId value) {
     return is_vague(value) || (value != kAbsent && values_[at(value)].is_unranked);
@@ -221,12 +245,50 @@ void LoadedGraph::infer(std::int32_t id) {
     }
     output.vague &= (std::uint64_t{1} << own->size()) - 1;
   }
+  node(id).inferred = inference_state(each);
 }
 
 // --- rules of one node and its neighbours ---
 
+// Whether its rule asks for sizes: of Expand, or of a neutral number, perhaps once other rules have taken away nodes
+// before it.
+bool LoadedGraph::does_rule_ask_sizes(const LoadedNode& each) const {
+  constexpr std::string_view kTakenAway[] = {"Cast", "Dropout", "Expand", "Identity", "Relu", "Slice", "Unsqueeze"};
+  constexpr std::string_view kSums[] = {"Add", "Sub"}, kProducts[] = {"Div", "Mul"};
+  const auto may_be_stored = [&](ValueId value) {
+    for (int step = 0; writer(value) >= 0 && !is_constant(value); ++step) {
+      const LoadedNode& before = node(writer(value));
+      if (before.inputs.empty() || !is_one_of(before.op, kTakenAway)) return false;
+      if (step == kMostSteps) return true;
+      value = before.inputs[0];
+    }
+    return is_constant(value);
+  };
+  if (!is_plain(each)) return false;
+  if (each.op == "Expand") return each.inputs.size() > 1 && may_be_stored(each.inputs[1]);
+  const bool is_sum = is_one_of(each.op, kSums);
+  return (is_sum || is_one_of(each.op, kProducts)) && std::ranges::any_of(each.inputs, [&](ValueId value) {
+           const TensorValue* held = known(value);
+           return held != nullptr && held->size() == 1 && is_all_of(*held, is_sum ? 0 : 1) && may_be_stored(value);
+         });
+}
+
+// Of the nodes whose rules ask, and of those that they depend on.
+void LoadedGraph::infer_for_rules() {
+  std::vector<bool> is_asked(nodes_.size());
+  const std::vector<std::int32_t> order = this->order();
+  for (auto id = order.rbegin(); id != order.rend(); ++id) {
+    is_asked[at(*id)] = is_asked[at(*id)] || does_rule_ask_sizes(node(*id));
+    for (const ValueId input : node(*id).inputs)
+      if (is_asked[at(*id)] && writer(input) >= 0) is_asked[at(writer(input))] = true;
+  }
+  for (const std::int32_t id : order)
+    if (is_asked[at(id)]) infer(id);
+}
+
 bool LoadedGraph::apply_rules() {
   bool has_changed = false;
+  infer_for_rules();
   const std::vector<std::int32_t> order = this->order();
   for (const std::int32_t id : order)
     if (!node(id).is_gone && is_plain(node(id))) has_changed |= apply_rule(id);
@@ -590,7 +652,7 @@ bool LoadedGraph::fold_constants() {
   for (const std::int32_t n : order) {
     const LoadedNode& each = node(n);
     if (each.is_gone) continue;
-    if (has_changed) infer(n);
+    infer(n);
     if (each.op == "If" && each.like != nullptr && !each.inputs.empty() && inline_branch(n)) {
       has_changed = true;
       continue;
@@ -624,18 +686,31 @@ bool LoadedGraph::fold_constants() {
 }
 
 void LoadedGraph::optimise(Release release) {
-  static constexpr bool (LoadedGraph::*kRewrites[])() = {
-      &LoadedGraph::apply_rules,    &LoadedGraph::remove_double_pairs, &LoadedGraph::merge_equal,
-      &LoadedGraph::fold_constants, &LoadedGraph::fuse_sums,           &LoadedGraph::fuse_reshapes,
-      &LoadedGraph::fuse_early,     &LoadedGraph::propagate_pairs,     &LoadedGraph::quantise_biases,
-      &LoadedGraph::push_transposes};
+  struct Rewrite {
+    bool (LoadedGraph::*apply)();
+    bool asks_sizes = true;  // what infer() finds, and it does not call infer() itself
+  };
+  static constexpr Rewrite kRewrites[] = {{&LoadedGraph::apply_rules, false},
+                                          {&LoadedGraph::remove_double_pairs, false},
+                                          {&LoadedGraph::merge_equal, false},
+                                          {&LoadedGraph::fold_constants, false},
+                                          {&LoadedGraph::fuse_sums},
+                                          {&LoadedGraph::fuse_reshapes},
+                                          {&LoadedGraph::fuse_early},
+                                          {&LoadedGraph::propagate_pairs},
+                                          {&LoadedGraph::quantise_biases},
+                                          {&LoadedGraph::push_transposes}};
   constexpr std::size_t kCount = std::size(kRewrites);
   release_ = release;
   split_dequantised();
+  bool is_inferred = false;
   std::size_t unchanged = 0;  // rewrites since the last change
   for (std::size_t i = 0; i < kMostSteps * kCount && unchanged < kCount; ++i) {
-    if (unchanged == 0) infer();
-    unchanged = (this->*kRewrites[i % kCount])() ? 0 : unchanged + 1;
+    const Rewrite& rewrite = kRewrites[i % kCount];
+    if (rewrite.asks_sizes && !std::exchange(is_inferred, true)) infer();
+    const bool has_changed = (this->*rewrite.apply)();
+    is_inferred = is_inferred && !has_changed;
+    unchanged = has_changed ? 0 : unchanged + 1;
   }
 }
 

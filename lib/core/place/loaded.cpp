@@ -149,8 +149,8 @@ void LoadedGraph::expand(const Provider& provider, PlacementForm form) {
   for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
     LoadedNode& each = nodes_[n];
     if (each.is_gone || !is_defined_by_others(each)) continue;
-    const auto found = provider.operators.find(each.op);
-    if (found != provider.operators.end() && !found->second.kernels.empty()) continue;
+    const std::optional<ProviderOperator> known = provider.operators(each.op);
+    if (known && !known->kernels.empty()) continue;
     if (is_asked_first || each.op != "CastLike") {
       each.is_expanded = !is_asked_first;
       continue;

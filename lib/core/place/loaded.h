@@ -28,6 +28,7 @@ struct LoadedNode {
   std::vector<std::int64_t> axes =
       {};                // where transposes moved them, or of a node that the runtime made; perm of Transpose
   std::string key = {};  // LoadedGraph::key_of(), once asked for
+  std::uint64_t inferred = 0;  // LoadedGraph::inference_state() behind its last inference; 0: none yet
   std::vector<std::int32_t> made_of = {};  // nodes of the file that became part of it
 };
 
@@ -183,7 +184,10 @@ class LoadedGraph {
   bool loses_rank(const LoadedNode& node) const;
   void infer();
   void infer(std::int32_t id);
+  std::uint64_t inference_state(const LoadedNode& node) const;
   std::vector<ValueInfo> infer_again(const LoadedNode& node) const;
+  bool does_rule_ask_sizes(const LoadedNode& node) const;
+  void infer_for_rules();
   bool apply_rules();
   bool apply_rule(std::int32_t id);
   bool fuse_into_conv(std::int32_t id);

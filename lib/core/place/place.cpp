@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "graph/index.h"
@@ -184,6 +185,12 @@ class Placer {
     return std::ranges::all_of(node.inputs, is_known) && std::ranges::all_of(node.outputs, is_known);
   }
 
+  const ProviderOperator* known_operator(const std::string& name) {
+    const auto [found, is_new] = operators_.try_emplace(name);
+    if (is_new) found->second = provider_.operators(name);
+    return found->second ? &*found->second : nullptr;
+  }
+
   // Steps 1 and 2 for one node, and those that go with it.
   void ask(std::size_t id) {
     const NodeUnit& unit = units_.all()[id];
@@ -200,8 +207,7 @@ class Placer {
       return;
     }
     const std::string name = qualified_name(node);
-    const auto found = provider_.operators.find(name);
-    const ProviderOperator* known = found == provider_.operators.end() ? nullptr : &found->second;
+    const ProviderOperator* known = known_operator(name);
     row.reason = no_kernel(node, known);
     const ProviderCondition* doubt = nullptr;
     for (const ProviderCondition& condition : provider_.conditions) {
@@ -369,10 +375,11 @@ class Placer {
   bool with_cures_, with_fusions_;
   NodeUnits units_;
   std::vector<std::int32_t> order_;
-  std::vector<std::size_t> rank_;                 // by node, in that order
-  std::vector<bool> free_;                        // by value: depends on no input of the model
-  std::vector<const ProviderOperator*> kernels_;  // by node on the provider
-  std::vector<PlacedNode> rows_;                  // by node of the loaded graph
+  std::vector<std::size_t> rank_;                                     // by node, in that order
+  std::vector<bool> free_;                                            // by value: depends on no input of the model
+  std::map<std::string, std::optional<ProviderOperator>> operators_;  // of the provider, once asked for
+  std::vector<const ProviderOperator*> kernels_;                      // by node on the provider
+  std::vector<PlacedNode> rows_;                                      // by node of the loaded graph
   GraphPlacement result_;
 };
 

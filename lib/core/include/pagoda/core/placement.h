@@ -20,7 +20,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -157,7 +157,9 @@ struct ProviderParts {
 struct Provider {
   std::string id, name, version, source;
   bool is_judged = false;  // its rules were compared with answers of the runtime
-  std::map<std::string, ProviderOperator, std::less<>> operators;  // "Add", "com.microsoft.Gelu"
+  // By name: "Add", "com.microsoft.Gelu". place() asks once for each that the model has.
+  std::function<std::optional<ProviderOperator>(std::string_view)> operators =
+      [](std::string_view) { return std::nullopt; };
   std::vector<ProviderCondition> conditions;
   std::vector<ProviderCure> cures;
   bool passes_unsupported = false;  // the walk of step 3 goes on behind nodes without a kernel
