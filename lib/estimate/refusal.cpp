@@ -140,7 +140,7 @@ std::string contradiction(const EstimateRequest& request, const Refinements& giv
     problem = beside(table, {{is_sweep, "`sweep` of a size"},
                              {request.count != Convention::Flops, "`count`"},
                              {has_devices && limit != nullptr, limit}});
-  if (problem.empty() && limits_rate(request))  // a rate of one size, in items that are no tokens
+  if (problem.empty() && limits_rate(request))  // it is of one size, and counts images or the like, not tokens
     problem = beside(limit, {{is_sweep, "`sweep`"}, {request.phase.has_value(), "`phase`; take `max_seconds`"}});
   if (problem.empty() && split != nullptr)
     problem =

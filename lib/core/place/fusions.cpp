@@ -30,13 +30,13 @@ enum Extra : unsigned {
   kLastAxes = 1 << 2,     // its means are over the last dims
   kSingle = 1 << 3,       // in float32
   kFloat = 1 << 4,        // in a float type
-  kNoOutput = 1 << 5,     // its result is no output of the model
+  kNoOutput = 1 << 5,     // its result must not be an output of the model
   kOrdered = 1 << 6,      // sums and products have their operands in the order of the pattern
   kLeastZero = 1 << 7,    // its last QuantizeLinear maps zero to the least integer
   kBlocks = 1 << 8,       // its DequantizeLinear has blocks
   kSum = 1 << 9,          // see sum_fits()
   kBytes = 1 << 10,       // of uint8: int8 depends on the processor
-  kTight = 1 << 12,       // a view between its nodes is no near match
+  kTight = 1 << 12,       // not even a near match with a view between its nodes
   kAttention = 1 << 13,   // see attention_fits()
 };
 

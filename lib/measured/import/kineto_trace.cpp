@@ -44,7 +44,7 @@ struct Event {
   std::uint32_t name = 0, detail = 0, lane = 0;  // indices in Trace::texts; lane: the thread, or the stream
   std::uint32_t device = 0;                      // of a kernel; index in Trace::texts
   Kind kind = Kind::Op;
-  bool has_start = true, is_unread = false;  // is_unread: its time is no number, which has a note of its own
+  bool has_start = true, is_unread = false;  // is_unread: its time is not a number, which is noted apart
 
   double end() const { return start + duration.value_or(0); }
 };
@@ -62,7 +62,7 @@ struct Trace {
   std::vector<Event> regions;     // of torch.compile around calls; set by find_wrappers()
   std::optional<double> longest;  // microseconds that the profiler ran; empty: not known
   std::size_t without_time = 0;
-  std::size_t unread = 0;  // times that are no numbers
+  std::size_t unread = 0;  // times that are not numbers
   std::string unread_example = {};
   bool is_without_kineto = false;
   bool has_lost_digits = false;  // of the kernels' stamps

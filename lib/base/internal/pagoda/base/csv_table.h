@@ -29,7 +29,7 @@ class CsvTable {
   using Column = std::optional<std::size_t>;  // empty: the table has none
   using IsRow = std::function<bool(const Row&)>;
 
-  // Skips rows until `is_header`. Throws Error with `without` if there is no header. The texts must outlive the table.
+  // Skips the rows above the header. Throws Error with the text `without` if none is. The texts must outlive the table.
   CsvTable(std::string_view text, std::string_view subject, const IsRow& is_header, std::string_view without);
 
   // Reads ahead how the numbers of the columns are printed. Call it before next().

@@ -43,7 +43,7 @@ struct Budget {
 
 // True of Seconds and Rate, which are checked by the time of a run.
 constexpr bool is_of_time(BudgetKind kind) { return kind == BudgetKind::Seconds || kind == BudgetKind::Rate; }
-// `limit` for runs of so many items, of which a limit on the rate is one on the time.
+// `limit` with the time that a run of so many items may take: a limit on the rate sets it, others stay as they are.
 Budget of_run(Budget limit, double items);
 
 // A number and a unit, with or without a space: k M G T P (10^3 …), Ki Mi Gi Ti (2^10 …), then FLOP or FLOPs, B, or
