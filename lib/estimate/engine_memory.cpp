@@ -9,9 +9,6 @@
 namespace pagoda::estimate {
 namespace {
 
-// vLLM's defaults: gpu_memory_utilization and block_size (vllm/config/cache.py).
-constexpr Int kPoolPercent = 90, kBlockTokens = 16;
-
 // A pool taken before the first request. Weights and the activations of the step come off; what a profiling run of
 // more tokens and the driver take is not known. See docs/memory.md for published logs.
 EngineFit serving_memory(const EstimateRequest& request, const EstimateDocument& estimate) {

@@ -301,6 +301,18 @@ TEST_CASE("QNN: an estimate has the cures that answers show") {
   check_cures(kQnnCases, documents::find_provider("qnn-htp"));
 }
 
+TEST_CASE("tensors of more dims than a word has bits are placed, too") {
+  std::string dims = "b";
+  for (int i = 0; i < 70; ++i) dims += ",1";
+  const Model model =
+      test::graph("opset=17: x:f32[" + dims + "] -> s = Shape(x); r = Reshape(x, s); a = Abs(r); y = Relu(a)");
+  for (const PlacementForm form : {PlacementForm::Plain, PlacementForm::Default}) {
+    const GraphPlacement placed = place(model, analyze(model), documents::find_provider("qnn-htp"), {.form = form});
+    CHECK(placed.nodes.back().on == PlacedOn::Cpu);
+    CHECK(placed.nodes.back().reason == "a free dim");
+  }
+}
+
 TEST_CASE("a condition of a closed check decides where it refused nine in ten, and is said with its share elsewhere") {
   struct Case {
     const char* what;

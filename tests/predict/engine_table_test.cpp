@@ -79,8 +79,8 @@ TEST_CASE("the first line names form, machine, time and what is not sure") {
   gpu.least_seconds = 3.2e-3;
   gpu.reasons.clear();
   CHECK(first_line({gpu, cpu}) ==
-        "fastest under ONNX Runtime: int8 on the CPU 3.10 ms (2.60 ms … 3.80 ms); float32 on rtx-4090 is not "
-        "predicted, at least 3.20 ms");
+        "fastest of those predicted under ONNX Runtime: int8 on the CPU 3.10 ms (2.60 ms … 3.80 ms); float32 on "
+        "rtx-4090 is not predicted, at least 3.20 ms");
 }
 
 TEST_CASE("a small network is faster on the CPU, a large one on the GPU, and integers leave the GPU") {

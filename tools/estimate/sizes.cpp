@@ -169,6 +169,7 @@ std::vector<Budget> budgets(const Arguments& arguments) {
     const char* option;
     BudgetKind kind;
     const std::string& text;
+    bool is_question = false;
   };
   const Given given[] = {{"--max-flops", BudgetKind::Flops, arguments.max_flops},
                          {"--max-bytes", BudgetKind::Bytes, arguments.max_bytes},
@@ -176,12 +177,12 @@ std::vector<Budget> budgets(const Arguments& arguments) {
                          {"--max-memory", BudgetKind::Memory, arguments.max_memory},
                          {"--max-seconds", BudgetKind::Seconds, arguments.max_seconds},
                          {"--min-fps", BudgetKind::Rate, arguments.min_fps},
-                         {"--fps", BudgetKind::Rate, arguments.fps}};
+                         {"--fps", BudgetKind::Rate, arguments.fps, true}};
   std::vector<Budget> budgets;
   for (const Given& each : given) {
     if (each.text.empty() || each.text == kOfDevice) continue;  // request_of() adds the device's
     budgets.push_back(parsed(each.option, [&] { return parse_budget(each.kind, each.text); }));
-    budgets.back().is_question = &each.text == &arguments.fps;
+    budgets.back().is_question = each.is_question;
     if (each.kind == BudgetKind::Rate && !(budgets.back().limit_rate > 0))
       throw UsageError(cat(each.option, ": '", each.text, "' is not a rate; expected one above 0"));
   }

@@ -19,6 +19,13 @@ namespace {
 
 constexpr int kMostSteps = 10;  // of the whole list of transformers
 
+// Bits of LoadedValue::vague. Axes beyond the last bit share it.
+constexpr std::size_t kLastBit = 63;
+constexpr std::uint64_t bit_of(std::size_t axis) { return std::uint64_t{1} << std::min(axis, kLastBit); }
+constexpr std::uint64_t bits_of(std::size_t rank) {
+  return rank > kLastBit ? ~std::uint64_t{0} : (std::uint64_t{1} << rank) - 1;
+}
+
 // A node that the runtime knows to give the same results for the same inputs.
 bool is_repeatable(const LoadedNode& node) {
   const bool is_known = is_plain(node) ? !is_random(node.op) && node.op != "Dropout"
@@ -101,7 +108,8 @@ bool LoadedGraph::tells(const LoadedNode& each) const {
   if (each.op == "Shape") {
     const std::int64_t start = each.like == nullptr ? 0 : each.like->integer("start", 0);
     const std::int64_t end = data == nullptr ? 0 : start + (start < 0 ? static_cast<std::int64_t>(data->size()) : 0);
-    const std::uint64_t axes = ((std::uint64_t{1} << sizes->size()) - 1) << std::max<std::int64_t>(end, 0);
+    if (data == nullptr || data->size() > kLastBit) return false;
+    const std::uint64_t axes = bits_of(sizes->size()) << std::clamp<std::int64_t>(end, 0, kLastBit);
     return data != nullptr && !values_[at(first)].is_unranked && (values_[at(first)].vague & axes) == 0;
   }
   if (is_one_of(each.op, kMoving)) return is_followed(first);
@@ -155,7 +163,7 @@ std::vector<ValueInfo> LoadedGraph::infer_again(const LoadedNode& each) const {
     const LoadedValue& value = values_[at(input)];
     if (value.is_unranked) info.type.shape.reset();
     for (std::size_t axis = 0; info.type.shape && axis < info.type.shape->size(); ++axis)
-      if ((value.vague >> axis & 1) != 0) (*info.type.shape)[axis] = Dim::symbol(cat("v", input, "_", axis));
+      if ((value.vague & bit_of(axis)) != 0) (*info.type.shape)[axis] = Dim::symbol(cat("v", input, "_", axis));
   }
   state.outputs.resize(each.outputs.size());
   state.output_set.assign(each.outputs.size(), false);
@@ -236,14 +244,14 @@ void LoadedGraph::infer(std::int32_t id) {
     output.vague = is_lost || is_sized || (asks && (found.empty() ? is_open_itself : by_rule == nullptr)) ? kAll : 0;
     if (own == nullptr) continue;
     for (std::size_t axis = 0; by_rule != nullptr && axis < by_rule->size(); ++axis)
-      if (!(*by_rule)[axis].is_constant()) output.vague |= std::uint64_t{1} << axis;
+      if (!(*by_rule)[axis].is_constant()) output.vague |= bit_of(axis);
     // The file may state what inference does not find.
     if (stated != nullptr && stated->size() == own->size()) {
       output.is_unranked = false;
       for (std::size_t axis = 0; axis < stated->size(); ++axis)
-        if ((*stated)[axis].is_constant()) output.vague &= ~(std::uint64_t{1} << axis);
+        if ((*stated)[axis].is_constant()) output.vague &= ~bit_of(axis);
     }
-    output.vague &= (std::uint64_t{1} << own->size()) - 1;
+    output.vague &= bits_of(own->size());
   }
   node(id).inferred = inference_state(each);
 }

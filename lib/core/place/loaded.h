@@ -25,8 +25,8 @@ struct LoadedNode {
   bool has_bodies = false;
   bool is_remade = false;    // under another name, in the layout of the provider
   bool is_expanded = false;  // the runtime runs the nodes by which ONNX defines the operator
-  std::vector<std::int64_t> axes =
-      {};                // where transposes moved them, or of a node that the runtime made; perm of Transpose
+  // Where transposes moved them, or of a node that the runtime made; perm of Transpose.
+  std::vector<std::int64_t> axes = {};
   std::string key = {};  // LoadedGraph::key_of(), once asked for
   std::uint64_t inferred = 0;  // LoadedGraph::inference_state() behind its last inference; 0: none yet
   std::vector<std::int32_t> made_of = {};  // nodes of the file that became part of it
@@ -61,8 +61,8 @@ using Release = std::pair<int, int>;
 inline constexpr Release kSince1_21 = {1, 21};  // products of more than two dims, and biases, are rewritten since then
 inline constexpr Release kSince1_24 = {1, 24};  // inference follows some sizes that nodes compute since then
 inline constexpr Release kSince1_27 = {1, 27};  // stored tensors that are inputs, too, are shared since then
-inline constexpr Release kSince1_28 = {1,
-                                       28};  // a Transpose passes Elu, Gather and Reshapes that split dims since then
+// Since then, a Transpose passes Elu, Gather and Reshapes that split dims.
+inline constexpr Release kSince1_28 = {1, 28};
 
 struct ValueInfo;
 

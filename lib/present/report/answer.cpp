@@ -6,6 +6,7 @@
 #include "pagoda/base/cat.h"
 #include "pagoda/base/enum_names.h"
 #include "pagoda/base/plural.h"
+#include "pagoda/estimate/engine_memory.h"
 #include "pagoda/estimate/measured_runs.h"
 #include "report/rows.h"
 #include "report/verdict.h"
@@ -106,18 +107,18 @@ Line engine_line(const documents::EngineFit& engine) {
   if (!engine.pool_bytes)
     return {"engine", bytes(engine.total_bytes),
             cat(id, ": weights and activations; workspaces of its kernels are not known")};
-  const auto counted = [](const Count& count, const char* what) {
+  const auto counted = [](const Count& count, const std::string& what) {
     return count ? cat(base::grouped(*count), what) : std::string();
   };
   const std::string users =
       engine.users ? cat(base::counted(*engine.users, "user"), " of ", base::grouped(*engine.context), " tokens") : "";
-  const std::string takes = cat(id, " takes 90 % of the device first (gpu_memory_utilization)");
+  const std::string takes = cat(id, " takes ", estimate::kPoolPercent, " % of the device first (gpu_memory_utilization)");
   if (engine.blocks == 0)
     return {"engine", bytes(engine.pool_bytes), dotted({takes, "nothing of it is left for a cache"})};
   return {"engine", bytes(engine.pool_bytes),
           dotted({takes,
                   engine.cache_bytes ? cat("about ", bytes(engine.cache_bytes), " left for the cache") : "",
-                  counted(engine.blocks, " blocks of 16 tokens"), users})};
+                  counted(engine.blocks, cat(" blocks of ", estimate::kBlockTokens, " tokens")), users})};
 }
 
 Line fit_line(const EstimateDocument& estimate) {

@@ -71,12 +71,13 @@ std::string untimed(const EngineTable& table, const EngineRow& row) {
 }
 
 std::string verdict_of(const EngineTable& table) {
-  const std::string fastest = cat("fastest", is_of_onnxruntime(table) ? " under ONNX Runtime" : "", ": ");
-  if (!table.fastest) return cat(fastest, "not known, because nothing is predicted");
-  std::string text = cat(fastest, timed(table, table.rows[*table.fastest]));
   const auto is_predicted = [&](std::size_t i) { return table.rows[i].seconds.has_value(); };
   const auto predicted = static_cast<std::size_t>(std::ranges::count_if(table.rivals, is_predicted));
   const std::size_t open = table.rivals.size() - predicted;
+  const std::string fastest = cat("fastest", table.fastest && open > 0 ? " of those predicted" : "",
+                                  is_of_onnxruntime(table) ? " under ONNX Runtime" : "", ": ");
+  if (!table.fastest) return cat(fastest, "not known, because nothing is predicted");
+  std::string text = cat(fastest, timed(table, table.rows[*table.fastest]));
   if (predicted > 0) {
     text += cat("; ", timed(table, table.rows[table.rivals.front()]));
     text += predicted == 1 ? ": neither is sure" : cat("; and ", predicted - 1, " more: none is sure");

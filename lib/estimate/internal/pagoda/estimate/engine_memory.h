@@ -11,6 +11,9 @@
 #pragma GCC visibility push(default)
 namespace pagoda::estimate {
 
+// vLLM's defaults: gpu_memory_utilization and block_size (vllm/config/cache.py).
+inline constexpr int kPoolPercent = 90, kBlockTokens = 16;
+
 // Under the request's engine: the pool of a serving engine, or TensorRT's engine file with its activations. `estimate`:
 // with its fit and phase. Empty: nothing is known of the engine.
 std::optional<documents::EngineFit> engine_memory(const EstimateRequest& request,
