@@ -36,8 +36,8 @@ enum Extra : unsigned {
   kBlocks = 1 << 8,       // its DequantizeLinear has blocks
   kSum = 1 << 9,          // see sum_fits()
   kBytes = 1 << 10,       // of uint8: int8 depends on the processor
-  kTight = 1 << 12,       // not even a near match with a view between its nodes
-  kAttention = 1 << 13,   // see attention_fits()
+  kTight = 1 << 11,       // not even a near match with a view between its nodes
+  kAttention = 1 << 12,   // see attention_fits()
 };
 
 // A pattern is the last node with what it reads: `x` is any tensor, and each `x` the same one; `#1.7` is a stored
@@ -120,9 +120,7 @@ constexpr CureRow kCures[] = {
     {"Attention", "", "torch.onnx.export(…, dynamo=True, opset_version=23) writes one Attention"},
 };
 // clang-format on
-constexpr std::string_view kSplits = "GatherSliceToSplit";
 constexpr std::string_view kSums = "MatMulAdd";  // again, once no Attention is found
-constexpr std::int64_t kFirstSplitOpset = 13;
 
 // Whether the node is of one of the operators: "MatMul|com.microsoft.FusedMatMul".
 bool is_of(const LoadedNode& node, std::string_view operators) {
@@ -214,16 +212,6 @@ class LoadedGraph::Fuser {
       if (!is_new && rank(near) < rank(known->second.match))
         known->second = {std::move(near), id, graph_.fused_.size()};
     }
-  }
-
-  // Gathers and Slices that read each part of a dim once become one Split.
-  bool fuse_splits() {
-    bool has_changed = false;
-    if (graph_.model_.opset("") < kFirstSplitOpset) return false;
-    const std::size_t count = graph_.values_.size();
-    for (std::size_t value = 0; value < count; ++value)
-      if (graph_.values_[value].readers.size() > 1) has_changed |= fuse_split(static_cast<ValueId>(value));
-    return has_changed;
   }
 
  private:
@@ -336,7 +324,7 @@ class LoadedGraph::Fuser {
     if (has(kBytes) && !graph_.is_constant(integers) && graph_.type(integers).element != ElementType::Uint8)
       return false;
     if (has(kBlocks) && (node.like == nullptr || node.like->integer("block_size", 0) == 0)) return false;
-    return needs(!has(kLeastZero) || dequantises(node) || node.inputs.size() < 3 || stored_integer(node.inputs[2]) == 0,
+    return needs(!has(kLeastZero) || dequantises(node) || node.inputs.size() < 3 || graph_.stored_integer(node.inputs[2]) == 0,
                  [] { return "a Relu is before QuantizeLinear, whose zero point is not the least integer"; });
   }
 
@@ -727,76 +715,6 @@ class LoadedGraph::Fuser {
     graph_.add_node(std::move(made));
   }
 
-  // --- splits ---
-
-  struct Piece {
-    std::int32_t node;
-    std::int64_t axis, begin, end;
-  };
-
-  std::optional<std::int64_t> stored_integer(ValueId value) const {
-    const TensorValue* held = graph_.is_constant(value) ? graph_.known(value) : nullptr;
-    return held == nullptr || held->size() != 1 ? std::nullopt : integer_of(held->front());
-  }
-
-  // What a Gather or Slice takes of the value.
-  std::optional<Piece> piece_of(std::int32_t id, ValueId value) const {
-    const LoadedNode& node = graph_.node(id);
-    const Shape* sizes = graph_.shape(value);
-    if (!is_plain(node) || !is_taken(id) || sizes == nullptr || node.inputs.size() < 2 || node.inputs[0] != value)
-      return std::nullopt;
-    const auto rank = static_cast<std::int64_t>(sizes->size());
-    const auto size_of = [&](std::int64_t axis) {
-      return axis < 0 || axis >= rank ? std::nullopt : (*sizes)[static_cast<std::size_t>(axis)].value64();
-    };
-    std::optional<std::int64_t> axis, begin, end;
-    if (node.op == "Gather") {
-      axis = !node.axes.empty() ? node.axes.front() : node.like == nullptr ? 0 : node.like->integer("axis", 0);
-      begin = stored_integer(node.inputs[1]);
-      end = begin;
-    } else if (node.op == "Slice" && node.inputs.size() > 2) {
-      axis = !node.axes.empty()       ? std::optional(node.axes.front())
-             : node.inputs.size() > 3 ? stored_integer(node.inputs[3])
-                                      : std::optional<std::int64_t>(0);
-      begin = stored_integer(node.inputs[1]);
-      end = stored_integer(node.inputs[2]);
-      if (node.inputs.size() > 4 && stored_integer(node.inputs[4]) != 1) return std::nullopt;
-    }
-    if (!axis || !begin || !end) return std::nullopt;
-    if (*axis < 0) *axis += rank;
-    const auto size = size_of(*axis);
-    if (!size) return std::nullopt;
-    if (*begin < 0) *begin += *size;
-    if (*end < 0) *end += *size;
-    if (node.op == "Gather") end = *begin + 1;
-    return Piece{id, *axis, std::clamp<std::int64_t>(*begin, 0, *size), std::clamp<std::int64_t>(*end, 0, *size)};
-  }
-
-  bool fuse_split(ValueId value) {
-    std::vector<Piece> pieces;
-    if (graph_.is_vague(value) || op_of(graph_.writer(value)) == "Shape") return false;
-    for (const std::int32_t reader : graph_.readers(value)) {
-      const std::optional<Piece> piece = piece_of(reader, value);
-      if (piece && (pieces.empty() || piece->axis == pieces.front().axis)) pieces.push_back(*piece);
-    }
-    if (pieces.size() < 2) return false;
-    std::ranges::sort(pieces, {}, &Piece::begin);
-    std::int64_t next = 0;
-    for (const Piece& each : pieces)
-      if (each.end <= each.begin || std::exchange(next, each.end) != each.begin) return false;
-    if ((*graph_.shape(value))[static_cast<std::size_t>(pieces.front().axis)] != Dim(next)) return false;
-    LoadedNode split = made_node("Split", {value});
-    std::vector<std::int32_t> nodes(pieces.size());
-    std::ranges::transform(pieces, nodes.begin(), &Piece::node);
-    split.made_of = graph_.note_fused(kSplits, nodes, graph_.node(nodes.front()).outputs.front());
-    for (const Piece& each : pieces) {
-      split.outputs.push_back(graph_.node(each.node).outputs.front());
-      graph_.remove(each.node);
-    }
-    graph_.add_node(std::move(split));
-    return true;
-  }
-
   struct State {
     std::string_view text;  // of the pattern, what is left
     std::map<std::string_view, ValueId> bound = {};
@@ -837,7 +755,7 @@ void LoadedGraph::fuse_late(const Provider& provider, const std::vector<bool>& i
   bool has_changed = true;
   for (int step = 0; step < kMostSteps && std::exchange(has_changed, false); ++step)
     for (const std::string& name : provider.fusions) {
-      if (name == kSplits) has_changed |= fuser.fuse_splits();
+      if (name == kSplits) has_changed |= fuse_splits(is_taken);
       if (name == kSums) has_changed |= fuse_sums(false);
       for (const FusionRow& row : kFusions)
         if (row.name == name) has_changed |= fuser.fuse(row);

@@ -262,20 +262,21 @@ void LoadedGraph::infer(std::int32_t id) {
 // before it.
 bool LoadedGraph::does_rule_ask_sizes(const LoadedNode& each) const {
   constexpr std::string_view kTakenAway[] = {"Cast", "Dropout", "Expand", "Identity", "Relu", "Slice", "Unsqueeze"};
-  constexpr std::string_view kSums[] = {"Add", "Sub"}, kProducts[] = {"Div", "Mul"};
+  constexpr std::string_view kAdditive[] = {"Add", "Sub"}, kScaling[] = {"Div", "Mul"};
+  constexpr int kFarthest = 10;
   const auto may_be_stored = [&](ValueId value) {
     for (int step = 0; writer(value) >= 0 && !is_constant(value); ++step) {
       const LoadedNode& before = node(writer(value));
       if (before.inputs.empty() || !is_one_of(before.op, kTakenAway)) return false;
-      if (step == kMostSteps) return true;
+      if (step == kFarthest) return true;
       value = before.inputs[0];
     }
     return is_constant(value);
   };
   if (!is_plain(each)) return false;
   if (each.op == "Expand") return each.inputs.size() > 1 && may_be_stored(each.inputs[1]);
-  const bool is_sum = is_one_of(each.op, kSums);
-  return (is_sum || is_one_of(each.op, kProducts)) && std::ranges::any_of(each.inputs, [&](ValueId value) {
+  const bool is_sum = is_one_of(each.op, kAdditive);
+  return (is_sum || is_one_of(each.op, kScaling)) && std::ranges::any_of(each.inputs, [&](ValueId value) {
            const TensorValue* held = known(value);
            return held != nullptr && held->size() == 1 && is_all_of(*held, is_sum ? 0 : 1) && may_be_stored(value);
          });

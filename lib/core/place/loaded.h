@@ -174,6 +174,12 @@ class LoadedGraph {
   std::vector<std::int32_t> files_of(const std::vector<std::int32_t>& nodes) const;
   std::vector<std::int32_t> note_fused(std::string_view pattern, const std::vector<std::int32_t>& nodes,
                                        ValueId result);
+  struct Piece;  // splits.cpp
+  static constexpr std::string_view kSplits = "GatherSliceToSplit";
+  std::optional<std::int64_t> stored_integer(ValueId value) const;
+  std::optional<Piece> piece_of(std::int32_t id, ValueId value) const;
+  bool fuse_split(ValueId value, const std::vector<bool>& is_taken);
+  bool fuse_splits(const std::vector<bool>& is_taken);
   // The second node's work becomes part of the first, which writes the second's result.
   void fuse(std::int32_t into, std::int32_t next);
 
