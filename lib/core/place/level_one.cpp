@@ -258,8 +258,8 @@ void LoadedGraph::infer(std::int32_t id) {
 
 // --- rules of one node and its neighbours ---
 
-// Whether its rule asks for sizes: of Expand, or of a neutral number, perhaps once other rules have taken away nodes
-// before it.
+// Whether apply_rule() asks for sizes of the node: of Expand, or of a neutral number, perhaps once other rules have taken
+// away nodes before it. To infer no others saves a tenth of a placement.
 bool LoadedGraph::does_rule_ask_sizes(const LoadedNode& each) const {
   constexpr std::string_view kTakenAway[] = {"Cast", "Dropout", "Expand", "Identity", "Relu", "Slice", "Unsqueeze"};
   constexpr std::string_view kAdditive[] = {"Add", "Sub"}, kScaling[] = {"Div", "Mul"};
